@@ -8,6 +8,7 @@
 #include "tandem/comm/backends/nccl/nccl_start.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/transports/simulated/real_time_network.h"
 #include "tandem/core/suggest.h"
 
 namespace tandem::comm {
@@ -34,17 +35,27 @@ std::unique_ptr<ProcessGroup> make_self(BackendRequest& request) {
     throw AgreedError(fmt::format("backend self is for one process, but {} started {}: choose {}",
                                   request.environment.launch().launcher, request.environment.size(), one_of(others)));
   }
-  return group_of(make_self_backend());
+  if (request.network.empty()) return group_of(make_self_backend());
+  try {
+    return group_of(make_self_backend(real_time_network(request.network, 1)));
+  } catch (const Error& error) {
+    throw AgreedError(error.what());
+  }
 }
 
 std::unique_ptr<ProcessGroup> make_mpi(BackendRequest& request) { return std::move(need_mpi(request)); }
 
 std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::string notice) {
   ProcessGroup& mpi = *need_mpi(request);
+  if (!request.network.empty() && mpi.local_size() < mpi.size())
+    throw AgreedError(
+        "network: it is simulated by the clock of one host, and the ranks are on several; start all on one, or leave "
+        "it out");
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
   for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
-  const NativeOptions options = run_agreed(mpi, [&] { return native_options("native", request.algorithm); });
+  const NativeOptions options =
+      run_agreed(mpi, [&] { return native_options("native", request.algorithm, request.network); });
   auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport(), options);
   if (request.algorithm == "shared-memory") {
     if (mpi.local_size() < mpi.size())

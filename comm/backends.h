@@ -19,6 +19,7 @@ struct BackendRequest {
   MpiEnvironment& environment;
   Device device;                      ///< where this rank computes
   std::string algorithm = "auto";     ///< GroupOptions::algorithm
+  std::string network = {};           ///< GroupOptions::network
   std::unique_ptr<ProcessGroup> mpi;  ///< all ranks, by MPI's collectives; null for one rank that did without so far
 };
 

@@ -32,20 +32,30 @@ void check_algorithm(std::string_view algorithm, std::string_view backend) {
                                   algorithm, backend));
 }
 
+/// Throws AgreedError for a simulated network beside a backend whose messages cannot be held up.
+void check_network(std::string_view network, std::string_view backend) {
+  if (network.empty() || backend == "auto" || backend == "self" || backend == "native" || backend == "threads") return;
+  throw AgreedError(
+      fmt::format("network {}: is simulated by backend native, and {} sends messages of its own; choose backend native",
+                  network, backend));
+}
+
 }  // namespace
 
 std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, MpiEnvironment& environment) {
   std::string backend = current_backend_name(options.backend);
-  BackendRequest request{environment, options.device, options.algorithm, {}};
+  BackendRequest request{environment, options.device, options.algorithm, options.network, {}};
   if (environment.size() > 1) {
     request.mpi = std::make_unique<ProcessGroup>(detail::make_mpi_backend());
     // Else some would wait for the others.
     check_same(*request.mpi, "the command line",
-               fmt::format("backend={}\nalgorithm={}\nprogress={}\nchecks={}\n", backend, options.algorithm,
-                           options.progress, options.checks));
+               fmt::format("backend={}\nalgorithm={}\nprogress={}\nnetwork={}\nchecks={}\n", backend, options.algorithm,
+                           options.progress, options.network, options.checks));
   }
   check_algorithm(options.algorithm, backend);
-  if (options.algorithm != "auto" && backend == "auto" && environment.size() > 1) backend = "native";
+  check_network(options.network, backend);
+  const bool wants_native = options.algorithm != "auto" || !options.network.empty();
+  if (wants_native && backend == "auto" && environment.size() > 1) backend = "native";
   WatchOptions watching{.timeout = options.timeout.value_or(default_timeout()), .checks = options.checks};
   watching.end_all = [] { detail::abort_mpi(2); };
   require(watching.timeout >= 0.0, "a timeout of {} seconds; give 0 for none", watching.timeout);

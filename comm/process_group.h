@@ -151,6 +151,8 @@ class ProcessGroup {
   /// How all-reduces go: an algorithm of GroupOptions other than "auto"; empty for one rank, and for backends other
   /// than native and threads.
   std::string_view algorithm() const { return backend_->algorithm(); }
+  /// The network that is simulated (GroupOptions::network), all its words; empty where messages go as fast as they can.
+  std::string network() const { return backend_->network(); }
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 
@@ -219,6 +221,12 @@ struct GroupOptions {
   /// the algorithm of messages with the least predicted time for the size; others are such algorithms, by their names
   /// in algorithm_names() (comm/backends.h).
   std::string algorithm = "auto";
+  /// Words of a network (comm/transports/simulated/network_model.h), as "alpha=2ms beta=1Gbit hosts=2x2", on which the
+  /// messages of backends native and threads arrive as late, in real time, as on that network; "" for none. The ranks
+  /// are on its hosts then, by their numbers (without hosts each on one of its own), and exchange messages only, also
+  /// where they share memory; message_costs() are the network's at first. A group of one has these alone, and predicts
+  /// for two.
+  std::string network = {};
   /// Who moves on works of backends native, threads and mpi that are under way: "poll" (polls and waits alone) or
   /// "thread" (a thread of each rank as well); "auto" is a thread where each rank has a core for it beside those that
   /// it computes on (num_threads() in core/parallel.h). Works of other backends move on by themselves.
@@ -235,7 +243,9 @@ struct GroupOptions {
 /// The same with such a choice. Throws Error for a timeout below 0. Throws AgreedError as well for an algorithm that
 /// there is not, for one beside another backend, which has its own, and for shared memory that cannot be had; for a
 /// kind of progress that there is not, for a thread beside another backend (but for "auto"), and for one where MPI does
-/// not let several threads call it (with progress "auto" that is a notice()). Example:
+/// not let several threads call it (with progress "auto" that is a notice()); and for a network that is none, that has
+/// another number of ranks, beside another backend or shared memory, or where the ranks are on several hosts already.
+/// Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     MpiEnvironment environment;
 ///     const auto group = make_process_group({.algorithm = "halving-doubling"}, environment);

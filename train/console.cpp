@@ -56,7 +56,8 @@ std::string scaling_text(const Scaling& scaling) {
     if (gain.ranks != 2 && gain.ranks != 8 && gain.ranks != 64) continue;
     text += fmt::format("{:.3g}x on {}{}, ", gain.factor, gain.ranks, text.empty() ? " hosts" : "");
   }
-  return fmt::format("{}predicted for {:.3g} us and {:.2g} GB/s", text, scaling.latency * 1e6,
+  return fmt::format("{}predicted for {}{:.4g} us and {:.2g} GB/s", text,
+                     scaling.network_is_simulated ? "the simulated " : "", scaling.latency * 1e6,
                      scaling.bytes_per_second * 1e-9);
 }
 
@@ -133,6 +134,7 @@ std::string header_text(const RunRecord& run) {
                       counted(run.train_images, "image"), validation, with_separators(run.test_images));
   text += fmt::format("  ranks    {} x {} on {}, backend {}{}\n", run.world_size, counted(run.threads, "thread"),
                       run.device, run.backend, exchange_of(run));
+  if (!run.network.empty()) text += fmt::format("  network  simulated: {}\n", run.network);
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));
@@ -198,7 +200,9 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   if (!result.peak_tensor_bytes.empty()) text += labelled("tensors", largest_kinds(result.peak_tensor_bytes));
   if (last.exchange && last.exchange->steps > 0 && last.time)
     text += labelled("exchange", exchange_text(*last.exchange, *last.time));
-  if (result.scaling && last.world_size > 1) text += labelled("speed-up", scaling_text(*result.scaling));
+  // One rank's says something of the network that it was told of.
+  if (result.scaling && (last.world_size > 1 || result.scaling->network_is_simulated))
+    text += labelled("speed-up", scaling_text(*result.scaling));
   if (last.skipped_steps > 0) {
     text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",
                                             counted(last.skipped_steps, "step"), last.loss_scale));

@@ -90,6 +90,7 @@ void EnvironmentFile::write(RunState state, std::optional<int> exit_code) const 
   json["ranks"] = environment_.places;
   json["threads"] = run_.threads;
   json["backend"] = run_.backend;
+  if (!run_.network.empty()) json["simulated_network"] = run_.network;
   json["devices"] = devices();
   for (const auto& [name, version] : run_.versions) json["versions"][name] = version;
   // Arguments and paths may hold bytes that are no UTF-8.

@@ -70,9 +70,13 @@ void add_costs(Json& json, const EpochRecord& r) {
 }
 
 Json scaling_json(const Scaling& scaling) {
-  Json json = {{"step_seconds", scaling.step_seconds},         {"window_seconds", scaling.window_seconds},
-               {"usual_costs", scaling.costs_are_usual},       {"latency_seconds", scaling.latency},
-               {"bytes_per_second", scaling.bytes_per_second}, {"predicted", Json::array()}};
+  Json json = {{"step_seconds", scaling.step_seconds},
+               {"window_seconds", scaling.window_seconds},
+               {"usual_costs", scaling.costs_are_usual},
+               {"simulated", scaling.network_is_simulated},
+               {"latency_seconds", scaling.latency},
+               {"bytes_per_second", scaling.bytes_per_second},
+               {"predicted", Json::array()}};
   for (const comm::SpeedUp& gain : scaling.predicted)
     json["predicted"].push_back({{"ranks", gain.ranks},
                                  {"exchange_seconds", gain.exchange_seconds},
@@ -182,6 +186,7 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"backend", r.backend},
                                     {"all_reduce", r.all_reduce},
                                     {"comm_progress", r.progress},
+                                    {"network", r.network},
                                     {"device", r.device},
                                     {"model", r.model},
                                     {"model_parameters", r.model_parameters},

@@ -3,6 +3,7 @@
 #include "tandem/train/message_costs_file.h"
 
 #include "tandem/comm/launch/host_cores.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
@@ -100,6 +101,7 @@ std::string message_costs_key(comm::ProcessGroup& group) {
                                         : fmt::format("{} on {} cores", host.ranks, host.cores.size()));
   std::string key =
       fmt::format("backend {}, ranks {}, {}", group.name(), fmt::join(places, " + "), fmt::join(processors, " and "));
+  if (const std::string network = group.network(); !network.empty()) key += fmt::format(", simulated {}", network);
   for (const auto& [name, version] : build_versions()) key += fmt::format(", {} {}", name, version);
   return group.all_gather_bytes(key).front();
 }
@@ -132,7 +134,12 @@ std::string describe(const MessageCosts& costs, const comm::ProcessGroup& group)
   const auto text_of = [](const CostCurve& curve) {
     return fmt::format("4 B in {:.1f} us, 128 KiB in {:.1f} us", curve.at(kSmall) * 1e6, curve.at(kSegment) * 1e6);
   };
-  const bool has_neighbours = group.local_size() > 1, has_hosts = group.local_size() < group.size();
+  bool has_neighbours = group.local_size() > 1, has_hosts = group.local_size() < group.size();
+  if (!group.network().empty()) {
+    const comm::NetworkModel network = comm::parse_network_model(group.network());
+    has_neighbours = network.ranks_per_host > 1;
+    has_hosts = network.hosts > 1;
+  }
   return fmt::format("{}{}{}{}; 128 KiB are added in {:.1f} us", has_neighbours ? text_of(costs.within_host) : "",
                      has_neighbours && has_hosts ? "; " : "", has_hosts ? "to another host " : "",
                      has_hosts ? text_of(costs.between_hosts) : "", costs.combine.at(kSegment) * 1e6);

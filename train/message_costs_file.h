@@ -11,8 +11,8 @@
 
 namespace tandem::train {
 
-/// What the costs depend on, as far as it is known: backend, ranks and their cores on each host, processors, and the
-/// versions of this build. The same on all ranks. Collective.
+/// What the costs depend on, as far as it is known: backend, ranks and their cores on each host, processors, a network
+/// that is simulated, and the versions of this build. The same on all ranks. Collective.
 std::string message_costs_key(comm::ProcessGroup& group);
 
 struct LoadedCosts {

@@ -29,6 +29,7 @@ struct RunRecord {
   std::string backend;
   std::string all_reduce{};  ///< the backend's algorithm (ProcessGroup::algorithm()), or empty
   std::string progress{};    ///< who moves sums on, "thread" or "poll" (ProcessGroup::progress()), or empty
+  std::string network{};     ///< the one that is simulated (ProcessGroup::network()), or empty
   std::string device;
   std::int64_t world_size = 1;
   std::int64_t threads = 1;  ///< per rank
@@ -121,14 +122,18 @@ struct EpochRecord {
   std::optional<PhaseTimes> time{};                ///< of this rank; writing is that since the record before
   TensorMemory memory{};                           ///< of this rank, so far
   std::optional<comm::ExchangeTotals> exchange{};  ///< of this rank's gradients; on several ranks
-  std::vector<LayerNorms> layers{};                ///< at the epoch's last step, with TrainerOptions::layer_norms
+  /// Seconds of this epoch's backward passes in which gradients could be exchanged (ExchangeTotals::window_seconds); on
+  /// one rank.
+  std::optional<double> exchange_window{};
+  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
 };
 
 /// Ranks on hosts of their own, each with as many images a step as a rank of the run had.
 struct Scaling {
-  double step_seconds = 0.0;    ///< of a step without waiting for other ranks
-  double window_seconds = 0.0;  ///< of these, in which gradients were exchanged meanwhile, or can be
-  bool costs_are_usual = true;  ///< no costs of messages were measured: usual_message_costs()
+  double step_seconds = 0.0;          ///< of a step without waiting for other ranks
+  double window_seconds = 0.0;        ///< of these, in which gradients were exchanged meanwhile, or can be
+  bool costs_are_usual = true;        ///< no costs of messages were measured: usual_message_costs()
+  bool network_is_simulated = false;  ///< costs are, or were measured, of one (ProcessGroup::network())
   /// Seconds of a message of no bytes between hosts, and bytes per second of a long one.
   double latency = 0.0, bytes_per_second = 0.0;
   std::vector<comm::SpeedUp> predicted = {};  ///< for 1, 2, 4 ... 64 ranks

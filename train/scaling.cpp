@@ -15,8 +15,8 @@ std::optional<Scaling> predict_scaling(const EpochRecord& epoch, const std::vect
   Scaling scaling;
   scaling.step_seconds = per_step(time.data + time.forward + time.backward + time.optimizer);
   scaling.window_seconds =
-      std::min(scaling.step_seconds,
-               per_step(epoch.exchange ? epoch.exchange->seconds - epoch.exchange->waited_seconds : time.backward));
+      std::min(scaling.step_seconds, per_step(epoch.exchange ? epoch.exchange->seconds - epoch.exchange->waited_seconds
+                                                             : epoch.exchange_window.value_or(time.backward)));
   if (scaling.step_seconds == 0.0) return std::nullopt;
   scaling.costs_are_usual = costs.between_hosts == comm::usual_message_costs().between_hosts;
   scaling.latency = costs.between_hosts.at(0);

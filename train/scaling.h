@@ -16,10 +16,10 @@
 namespace tandem::train {
 
 /// From a rank's times in an epoch: all that is not waiting, divided by its steps. The window is that of the run's own
-/// exchange (from the first bucket to the end of the backward pass); on one rank, all of the backward pass, as nothing
-/// tells when the first bucket would be full. Nothing where the record has no times or no step, and for costs by
-/// which long messages take no time. Times of a GPU are not
-/// the host's (PhaseTimes): they say nothing here.
+/// exchange (from the first bucket to the end of the backward pass); on one rank, from when the first bucket would be
+/// full or, where the record does not say, all of the backward pass. Nothing where the record has no times or no step,
+/// and for costs by which long messages take no time. Times of a GPU are not the host's (PhaseTimes): they say nothing
+/// here.
 std::optional<Scaling> predict_scaling(const EpochRecord& epoch, const std::vector<std::int64_t>& bucket_bytes,
                                        const comm::MessageCosts& costs);
 

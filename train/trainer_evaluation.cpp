@@ -94,7 +94,9 @@ void Trainer::fill_in_costs(EpochRecord& record) {
   record.layers = layer_norms_;
   record.time = phases_.times();
   phases_.start();
-  if (const comm::ExchangeTotals totals = parts_.replicas.take_totals(); totals.steps > 0) record.exchange = totals;
+  const comm::ExchangeTotals totals = parts_.replicas.take_totals();
+  if (totals.steps > 0) record.exchange = totals;
+  if (totals.window_seconds > 0.0) record.exchange_window = totals.window_seconds;
   const std::vector<Tensor>& parameters = parts_.optimizer.parameters();
   record.memory = peak_tensor_memory(parameters.empty() ? Device{} : parameters.front().device());
 }

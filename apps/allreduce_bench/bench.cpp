@@ -162,7 +162,7 @@ void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
   ProcessGroup& first = *groups.front().group;
   if (options.roofline) comm::run_agreed(first, [&] { check_one_host(first.size(), first.local_size()); });
   std::optional<Predictor> predictor;
-  if (options.predicts) predictor.emplace(groups);
+  if (options.predicts || options.network) predictor.emplace(groups);
   const std::int64_t element_bytes = size_of(options.dtype);
   for (const BenchCollective* const collective : options.collectives) {
     for (const std::int64_t part :

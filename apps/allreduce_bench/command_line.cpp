@@ -4,6 +4,7 @@
 #include "apps/arguments/arguments.h"
 #include "tandem/comm/backends.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/transports/simulated/real_time_network.h"
 #include "tandem/core/suggest.h"
 
 #include <fmt/ranges.h>
@@ -77,9 +78,9 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
                "allows; and show how much of that the others reach");
   app.add_option(
       "--simulate", texts.network,
-      "Without mpirun: time all_reduce by the clock of a simulated network, such as \"alpha=50us beta=10Gbit "
-      "hosts=8x8\": 8 hosts of 8 ranks, 50 us and 10 Gbit/s between them (local-alpha, local-beta: within "
-      "hosts; link=shared; jitter=10us seed=1; lose=3-4@2ms)");
+      "Time all_reduce on a simulated network, such as \"alpha=50us beta=10Gbit hosts=8x8\": 8 hosts of 8 ranks, "
+      "50 us and 10 Gbit/s between them (local-alpha, local-beta: within hosts; link=shared; jitter=10us seed=1; "
+      "lose=3-4@2ms). Without mpirun, by its clock; with it, in real time, messages being held up");
   app.add_flag("--json", line.as_json, "Print an object a line, for programs");
   apps::expect_path(*app.add_option("--csv", line.csv_file, "Write the rows to this file"));
   apps::expect_path(*app.add_option("--svg", line.svg_file, "Draw times and bandwidths of the bus to this file"));
@@ -113,11 +114,14 @@ void check_all_reduce(const BenchOptions& options) {
 /// What goes with a simulated network, and what is usual there.
 void use_network(const CLI::App& app, const std::string& text, BenchOptions& options, int ranks) {
   constexpr std::int64_t kUsualMost = 1 << 20, kMostMemory = std::int64_t{8} << 30;
-  require(ranks == 1, "--simulate: all ranks are simulated by one process; start it without mpirun");
-  for (const char* const option : {"--backends", "--predict", "--roofline", "--rounds"})
-    require(app.count(option) == 0, "{}: is of real ranks; leave it out, or leave out --simulate", option);
+  options.in_real_time = ranks > 1;
+  for (const char* const option : {"--backends", "--predict", "--roofline"})
+    require(app.count(option) == 0, "{}: is not of a simulated network; leave it out, or leave out --simulate", option);
+  require(options.in_real_time || app.count("--rounds") == 0,
+          "--rounds: is of real ranks; leave it out, or start them by mpirun");
+  options.backends.clear();
   try {
-    options.network = comm::parse_network_model(text);
+    options.network = options.in_real_time ? comm::real_time_network(text, ranks) : comm::parse_network_model(text);
   } catch (const Error& error) {
     fail("--simulate: {}", error.what());
   }
@@ -168,8 +172,9 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   require(!options.predicts || std::ranges::any_of(options.algorithms, is_of_messages),
           "--predict: needs --algorithms of messages, such as ring,direct,by-cost");
   options.dtype = chosen("dtype", texts.dtype, kDTypes);
-  require(!options.network || !is_half(options.dtype),
-          "--dtype {}: --simulate has no halves, which ranks send and add as f32; choose f32, f64, i32 or i64",
+  require(!options.has_virtual_clock() || !is_half(options.dtype),
+          "--dtype {}: --simulate without mpirun has no halves, which ranks send and add as f32; choose f32, f64, i32 "
+          "or i64",
           name_of(options.dtype));
   options.op = chosen("op", texts.op, kOps);
   require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,

@@ -62,7 +62,7 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
   if (!line) return 0;
   check_files(*group, *line);
   const BenchOptions& options = line->options;
-  const int ranks = options.network ? options.network->ranks() : group->size();
+  const int ranks = options.has_virtual_clock() ? options.network->ranks() : group->size();
   const Table table(options, ranks);
   std::vector<BenchRow> rows;
   std::int64_t wrong = 0;
@@ -77,7 +77,7 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
     wrong += row.wrong;
     rows.push_back(row);
   };
-  options.network ? run_simulated_bench(options, show) : run_bench(environment, options, show);
+  options.has_virtual_clock() ? run_simulated_bench(options, show) : run_bench(environment, options, show);
   if (group->rank() != 0) return 0;
   const std::string predictions = prediction_lines(rows);
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);

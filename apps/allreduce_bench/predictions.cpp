@@ -3,6 +3,7 @@
 
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 /// The hosts of all ranks, by rank.
 std::vector<int> nodes_of(comm::ProcessGroup& group) {
+  if (!group.network().empty()) return comm::parse_network_model(group.network()).node_of_rank();
   const Tensor mine = Tensor::from(std::vector{static_cast<std::int64_t>(group.node())}, {1});
   std::vector<int> nodes;
   for (const std::int64_t node : group.all_gather(mine).to_vector<std::int64_t>())
@@ -38,7 +40,7 @@ Predictor::Predictor(const std::vector<NamedGroup>& groups) {
     if (named.algorithm.empty()) continue;
     if (nodes_.empty()) {
       nodes_ = nodes_of(*named.group);
-      costs_ = named.group->measure_message_costs();
+      costs_ = named.group->network().empty() ? named.group->measure_message_costs() : named.group->message_costs();
     }
     named.group->use_message_costs(costs_);
   }

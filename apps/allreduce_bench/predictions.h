@@ -12,7 +12,7 @@ namespace tandem::allreduce_bench {
 /// Predictions by what messages cost between these ranks.
 class Predictor {
  public:
-  /// Collective. Measures it, and has the groups choose by it.
+  /// Collective. Measures it, and has the groups choose by it; on a simulated network they know it.
   explicit Predictor(const std::vector<NamedGroup>& groups);
   /// Fills in what is predicted of an all-reduce by this group.
   void predict(BenchRow& row, const NamedGroup& named) const;

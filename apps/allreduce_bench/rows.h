@@ -25,8 +25,12 @@ struct BenchOptions {
   /// Measure what messages cost first, predict algorithms of messages by it, and let "by-cost" choose by it.
   bool predicts = false;
   bool roofline = false;  ///< time all_reduce without waiting, too (roofline.h)
-  /// Instead of backends: the algorithms on this network, by a virtual clock (simulated.h).
+  /// Instead of backends: the algorithms on this network; by a virtual clock (simulated.h), or between ranks whose
+  /// messages are held up.
   std::optional<comm::NetworkModel> network = {};
+  bool in_real_time = true;
+
+  bool has_virtual_clock() const { return network && !in_real_time; }
 };
 
 /// Seconds of one collective: of the slowest rank, over the rounds.

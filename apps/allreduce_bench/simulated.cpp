@@ -1,13 +1,12 @@
-// One engine of the native backend for each rank, polled in turn.
+// A group of simulated ranks for each row.
 #include "apps/allreduce_bench/simulated.h"
 
 #include "apps/allreduce_bench/groups.h"
 #include "apps/allreduce_bench/values.h"
-#include "tandem/comm/backends/native/native_engine.h"
+#include "tandem/comm/backends/native/virtual_ranks.h"
 #include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
-#include "tandem/comm/transports/simulated/virtual_network.h"
 #include "tandem/core/out.h"
 
 #include <algorithm>
@@ -18,34 +17,21 @@ namespace tandem::allreduce_bench {
 
 namespace {
 
-using SharedSchedule = std::shared_ptr<const comm::Schedule>;
-
 /// Seconds of one all-reduce, in place.
-double simulate(const comm::NetworkModel& model, const SharedSchedule& schedule, const std::vector<Tensor>& tensors,
-                comm::ReduceOp op) {
-  comm::VirtualNetwork network(model);
-  std::vector<std::unique_ptr<comm::NativeEngine>> engines;
-  std::vector<std::shared_ptr<comm::NativeOperation>> operations;
-  for (int rank = 0; rank < model.ranks(); ++rank) {
-    engines.push_back(
-        std::make_unique<comm::NativeEngine>(network.transport(rank), model.ranks(), rank, comm::Schedule{}));
-    engines.back()->set_all_reduce({{0, schedule}});  // one for all: it has the steps of every rank
-  }
-  for (std::size_t rank = 0; rank < engines.size(); ++rank) {
-    void* const data = Out(tensors[rank]).raw_data();
-    operations.push_back(engines[rank]->start({.kind = comm::CollectiveKind::all_reduce,
-                                               .dtype = tensors[rank].dtype(),
-                                               .op = op,
-                                               .counts = {tensors[rank].numel()},
-                                               .input = data,
-                                               .output = data,
-                                               .input_owner = tensors[rank],
-                                               .output_owner = tensors[rank]}));
-  }
-  return comm::run_ranks(network, model.ranks(), [&](int rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    engines[index]->poll();
-    return engines[index]->is_complete(*operations[index]);
+double simulate(const comm::NetworkModel& model, const std::shared_ptr<const comm::Schedule>& schedule,
+                const std::vector<Tensor>& tensors, comm::ReduceOp op) {
+  comm::VirtualRanks ranks(model, schedule);
+  return ranks.run([&](int rank) {
+    const Tensor& tensor = tensors[static_cast<std::size_t>(rank)];
+    void* const data = Out(tensor).raw_data();
+    return comm::Collective{.kind = comm::CollectiveKind::all_reduce,
+                            .dtype = tensor.dtype(),
+                            .op = op,
+                            .counts = {tensor.numel()},
+                            .input = data,
+                            .output = data,
+                            .input_owner = tensor,
+                            .output_owner = tensor};
   });
 }
 
@@ -85,7 +71,7 @@ void run_simulated_bench(const BenchOptions& options, const std::function<void(c
       row.in_place = BenchTime{seconds, seconds};
       row.predicted = comm::predicted_seconds(*schedule, nodes, row.bytes, costs);
       const std::vector<ExpectedPart> expected = collective.expected({0, model.ranks(), count});
-      for (const Tensor& tensor : tensors) row.wrong += count_wrong(tensor, expected, model.ranks(), options.op);
+      row.wrong = count_wrong(tensors, expected, model.ranks(), options.op);
       show(row);
     }
   }

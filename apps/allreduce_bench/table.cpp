@@ -46,9 +46,13 @@ bool Table::shows_predictions(const BenchCollective& collective) const {
 
 std::string Table::heading(const BenchCollective& collective) const {
   const std::string title = title_of(collective, options_, ranks_);
+  const std::string network = options_.network ? to_text(*options_.network) + "\n" : "";
   std::string text =
-      options_.network ? fmt::format("{} on a simulated network, by its clock\n{}\n", title, to_text(*options_.network))
-                       : fmt::format("{}: median of {} rounds, of the slowest rank\n", title, options_.rounds);
+      options_.has_virtual_clock()
+          ? fmt::format("{} on a simulated network, by its clock\n", title)
+          : fmt::format("{}{}: median of {} rounds, of the slowest rank\n", title,
+                        options_.network ? " on a simulated network, in real time" : "", options_.rounds);
+  text += network;
   if (collective.has_bytes())
     text += fmt::format("bytes: {}\nalgbw: bytes / time; busbw: algbw x {}, the speed of a link, whatever n\n",
                         collective.bytes, collective.factor);
@@ -67,7 +71,7 @@ std::string Table::heading(const BenchCollective& collective) const {
     return fmt::format(" {:>8} {:>6} {:>6}", time, algorithm, bus);
   };
   const bool roofline = options_.roofline && all_reduces, predicts = shows_predictions(collective);
-  const bool both = !options_.network;
+  const bool both = !options_.has_virtual_clock();
   text += first + (both ? fmt::format(" {:-^22}", " out of place ") : "") + fmt::format(" {:-^22}", " in place ") +
           (roofline ? "   of the" : "") + (predicts ? " predicted" : "") + "\n";
   text += first + (both ? cells("time", "algbw", "busbw") : "") + cells("time", "algbw", "busbw") +
@@ -86,7 +90,7 @@ std::string Table::line(const BenchRow& row) const {
                        rate(time ? row.bus_bandwidth(*time, ranks_) : 0.0));
   };
   std::string text = fmt::format("{:>{}}  {:{}}{}{}", row.bytes, bytes_width_, label_of(row), name_width_,
-                                 options_.network ? "" : cells(row.out_of_place), cells(row.in_place));
+                                 options_.has_virtual_clock() ? "" : cells(row.out_of_place), cells(row.in_place));
   if (options_.roofline && all_reduces) text += fmt::format(" {:>8.0f}", 100.0 * row.usual_time().of_roofline);
   if (shows_predictions(*row.collective))
     text += fmt::format(" {:>9}", row.predicted > 0.0 ? time_text(row.predicted) : "-");

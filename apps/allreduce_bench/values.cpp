@@ -82,19 +82,28 @@ void fill_input(const Tensor& tensor, int rank, ReduceOp op) {
 void fill_with_wrong_values(const Tensor& tensor) { Out(tensor).fill(-1.0); }
 
 std::int64_t count_wrong(const Tensor& tensor, std::span<const ExpectedPart> parts, int ranks, ReduceOp op) {
-  if (parts.empty()) return 0;
+  return count_wrong({&tensor, 1}, parts, ranks, op);
+}
+
+std::int64_t count_wrong(std::span<const Tensor> tensors, std::span<const ExpectedPart> parts, int ranks, ReduceOp op) {
+  if (parts.empty() || tensors.empty()) return 0;
   std::int64_t total = 0, wrong = 0;
   for (const ExpectedPart& part : parts) total += part.count;
-  require(total == tensor.numel(), "check: parts of {} elements, and a tensor of {}", total, tensor.numel());
-  dispatch_all(tensor.dtype(), "check", [&](auto tag) {
+  for (const Tensor& tensor : tensors)
+    require(total == tensor.numel(), "check: parts of {} elements, and a tensor of {}", total, tensor.numel());
+  dispatch_all(tensors.front().dtype(), "check", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* values = tensor.data<T>();
+    std::int64_t place = 0;
     for (const ExpectedPart& part : parts) {
-      for_each_period(part.count, period_of<T>(part, ranks, op), [&](std::int64_t begin, std::span<const T> right) {
-        for (std::size_t i = 0; i < right.size(); ++i)
-          wrong += values[begin + static_cast<std::int64_t>(i)] != right[i];
-      });
-      values += part.count;
+      const std::vector<T> period = period_of<T>(part, ranks, op);
+      for (const Tensor& tensor : tensors) {
+        const T* const values = tensor.data<T>() + place;
+        for_each_period(part.count, period, [&](std::int64_t begin, std::span<const T> right) {
+          for (std::size_t i = 0; i < right.size(); ++i)
+            wrong += values[begin + static_cast<std::int64_t>(i)] != right[i];
+        });
+      }
+      place += part.count;
     }
   });
   return wrong;

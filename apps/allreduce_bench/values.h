@@ -23,5 +23,8 @@ void fill_with_wrong_values(const Tensor& tensor);
 /// Elements that are not what the parts, one behind the other, say; 0 without parts. Halves are rounded once. Throws
 /// Error where the parts have not as many elements as the tensor.
 std::int64_t count_wrong(const Tensor& tensor, std::span<const ExpectedPart> parts, int ranks, comm::ReduceOp op);
+/// Of all these tensors, which are to hold the same.
+std::int64_t count_wrong(std::span<const Tensor> tensors, std::span<const ExpectedPart> parts, int ranks,
+                         comm::ReduceOp op);
 
 }  // namespace tandem::allreduce_bench

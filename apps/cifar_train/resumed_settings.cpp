@@ -23,9 +23,10 @@ constexpr std::array<std::string_view, 16> kNeeded{
 
 /// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
 /// are checked otherwise, and the rest is rounding or is about what comes.
-constexpr std::array<std::string_view, 12> kFree{
-    "load-weights", "autotune",       "global-batch-size", "batch-size", "device",    "backend",
-    "replicas",     "comm-algorithm", "tune-comm",         "comm-costs", "bucket-mb", "max-skipped-steps"};
+constexpr std::array<std::string_view, 13> kFree{
+    "load-weights", "autotune",  "global-batch-size", "batch-size",     "device",
+    "backend",      "replicas",  "simulate-network",  "comm-algorithm", "tune-comm",
+    "comm-costs",   "bucket-mb", "max-skipped-steps"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {

@@ -16,6 +16,7 @@
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/threads.h"
+#include "tandem/comm/transports/simulated/real_time_network.h"
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/train/console.h"
@@ -94,8 +95,11 @@ CommandLine parse(Start& start, OptionTable& table) {
 struct Replicas {
   int count = 1;
   std::string algorithm = "auto";
+  std::string network = {};
   comm::WatchOptions watch = {};
 };
+
+void check_replicas(const Settings& s, const comm::MpiEnvironment& environment);
 
 Replicas replicas_asked_for(Start& start) {
   Settings settings;
@@ -103,15 +107,34 @@ Replicas replicas_asked_for(Start& start) {
   describe_options(table, settings);
   try {
     if (parse(start, table).request != Request::run) return {};
+    check_replicas(settings, start.environment);
     return {static_cast<int>(settings.replicas),
             settings.comm_algorithm,
+            settings.network,
             {.timeout = settings.comm_timeout.value_or(comm::default_timeout()), .checks = settings.comm_checks}};
   } catch (const Error&) {
     return {};
   }
 }
 
+void check_network(const Settings& s, int ranks) {
+  if (s.network.empty()) return;
+  const bool sends_ours = s.backend == "auto" || s.backend == "self" || s.backend == "native" || s.backend == "threads";
+  require(sends_ours,
+          "--simulate-network: holds up messages of backends native and threads, and --backend {} sends its own; leave "
+          "one out",
+          s.backend);
+  require(s.comm_algorithm != "shared-memory",
+          "--simulate-network: holds up messages, and --comm-algorithm shared-memory sends none; leave one out");
+  try {
+    comm::real_time_network(s.network, ranks);
+  } catch (const Error& error) {
+    fail("--simulate-network: {}", error.what());
+  }
+}
+
 void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) {
+  check_network(s, s.replicas > 1 ? static_cast<int>(s.replicas) : environment.size());
   require(s.replicas > 1 || s.backend != "threads",
           "--backend threads: joins ranks that are threads of one process; start them by --replicas N");
   require(s.comm_algorithm == "auto" || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
@@ -174,6 +197,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
     chosen = comm::make_process_group({.backend = settings.backend,
                                        .device = device,
                                        .algorithm = settings.comm_algorithm,
+                                       .network = settings.network,
                                        .progress = settings.comm_progress,
                                        .timeout = settings.comm_timeout,
                                        .checks = settings.comm_checks},
@@ -196,7 +220,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
 /// Ranks that are threads of this process. The first one's exit code is the program's.
 int run_replicas(Start& start, const Replicas& replicas) {
   int code = 0;
-  const comm::NativeOptions options = comm::native_options("threads", replicas.algorithm);
+  const comm::NativeOptions options = comm::native_options("threads", replicas.algorithm, replicas.network);
   comm::run_thread_ranks(replicas.count, options, replicas.watch, [&](comm::ProcessGroup& ranks) {
     const int mine = run_rank(start, ranks);
     if (ranks.rank() == 0) code = mine;

@@ -38,7 +38,9 @@ std::string describe_problem(const train::SavedWeights& saved) {
 /// What more ranks would gain. Canonical mode exchanges gradients behind the backward pass, in another way.
 std::optional<train::Scaling> scaling_of(const ReadyRun& run, const train::EpochRecord& last) {
   if (run.device.type != DeviceType::cpu || run.parts.train_loader->sampler().micro_batches() > 0) return std::nullopt;
-  return train::predict_scaling(last, run.parts.replicas->bucket_sizes(), run.group.message_costs());
+  auto scaling = train::predict_scaling(last, run.parts.replicas->bucket_sizes(), run.group.message_costs());
+  if (scaling) scaling->network_is_simulated = !run.group.network().empty();
+  return scaling;
 }
 
 /// How training ended.

@@ -2,6 +2,7 @@
 #include "settings.h"
 
 #include "tandem/comm/backends.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
 #include "tandem/core/parse_device.h"
@@ -250,6 +251,15 @@ void describe_ranks(OptionTable& table, Settings& s) {
           "comm-costs", s.comm_costs, "FILE",
           "choose by what --tune-comm measured before, kept in FILE; with --tune-comm, measure and add what it has not")
       .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)});
+  table.parsed(
+      "simulate-network", s.network, "WORDS",
+      [](const std::string& text) {
+        comm::parse_network_model(text);
+        return text;
+      },
+      "have the messages of backends native and threads arrive as late as on such a network, in real time: "
+      "\"alpha=2ms beta=1Gbit hosts=2x2\" is 2 ms and 1 Gbit/s between 2 hosts of 2 ranks (without hosts each rank "
+      "is on one; within hosts local-alpha, local-beta; jitter=1ms)");
   table.integer("replicas", s.replicas, {1, 64},
                 "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0}, "MIB",

@@ -59,6 +59,7 @@ struct Settings {
   bool comm_checks = false;
   bool tune_comm = false;
   std::string comm_costs;
+  std::string network;     ///< words of one that is simulated; empty: none
   double bucket_mb = 0.0;  ///< 0: chosen by the size of the model
   std::string allreduce_dtype = "auto";
   std::string device = "auto";

@@ -78,6 +78,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.backend = group.name();
   run.all_reduce = group.algorithm();
   run.progress = group.progress();
+  run.network = group.network();
   run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();

@@ -4,6 +4,7 @@
 #include "tandem/comm/collective.h"
 #include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/comm/work.h"
 
 #include <cstdint>
@@ -77,6 +78,10 @@ class Backend {
   /// What was chosen by costs; empty where nothing is.
   virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 
+  /// The network that is simulated, as to_text() says it (comm/transports/simulated/network_model.h); empty where
+  /// messages go as fast as they can.
+  virtual std::string network() const { return ""; }
+
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
   /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.
   virtual std::string notice() const { return ""; }
@@ -91,7 +96,9 @@ class Backend {
   virtual std::string thread_obstacle() const { return ""; }
 };
 
-/// The backend of a group of one.
-std::unique_ptr<Backend> make_self_backend();
+/// The backend of a group of one. It sends nothing; where `network` is given, costs() are those of messages on it, and
+/// predicted_all_reduce_seconds() those of two ranks, each on a host of its own: gradients are cut into the same
+/// buckets as on two ranks, of which the speed-up is predicted then.
+std::unique_ptr<Backend> make_self_backend(const std::optional<NetworkModel>& network = {});
 
 }  // namespace tandem::comm

@@ -12,4 +12,7 @@ namespace tandem::comm {
 /// Straight lines; all that ranks do themselves takes no time. Jitter, lost links and shared ones are not in it.
 MessageCosts costs_of(const NetworkModel& model);
 
+/// The same where the network is simulated in real time: what ranks do themselves takes its usual time.
+MessageCosts real_time_costs_of(const NetworkModel& model);
+
 }  // namespace tandem::comm

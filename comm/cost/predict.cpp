@@ -41,7 +41,8 @@ struct Channel {
 };
 
 struct Rank {
-  double free_from = 0.0;  // its processor
+  double free_from = 0.0;                          // its processor
+  double out_free_from = 0.0, in_free_from = 0.0;  // its ways to other hosts, and from them
   std::vector<Segment> segments;
   std::vector<Channel> channels;
 };
@@ -67,8 +68,10 @@ class Link {
     if (one > 0.0) scale_ = (curve.at(total) - at_once_) / (segments * one);
   }
   double latency() const { return at_once_ - overhead_; }
-  /// Seconds that sending such a message and receiving one keep a rank busy.
-  double busy(std::int64_t bytes) const { return overhead_ + (curve_->at(bytes) - at_once_) * scale_; }
+  /// Seconds that sending a message and receiving one keep a rank busy, however long they are.
+  double overhead() const { return overhead_; }
+  /// And what more the bytes take.
+  double transfer(std::int64_t bytes) const { return (curve_->at(bytes) - at_once_) * scale_; }
 
  private:
   const CostCurve* curve_;
@@ -235,8 +238,10 @@ class Simulation {
     Rank& rank = ranks_[number];
     Channel& channel = rank.channels[next.channel];
     const Task& task = next.sends ? channel.sends[channel.arrived.size()] : channel.receives[channel.received.size()];
-    const Link& link = nodes_[number] == nodes_[channel.peer] ? near_ : far_;
-    double seconds = link.busy(task.bytes) / 2.0;
+    const bool is_far = nodes_[number] != nodes_[channel.peer];
+    const Link& link = is_far ? far_ : near_;
+    // Within a host both ranks copy; between hosts the network carries the bytes, both ways at once.
+    double seconds = (link.overhead() + (is_far ? 0.0 : link.transfer(task.bytes))) / 2.0;
     if (task.combines)
       seconds += costs_.combine.at(total_) * static_cast<double>(task.bytes) / static_cast<double>(total_);
     Host* const host = host_of_rank_.empty() ? nullptr : host_of_rank_[number].get();
@@ -246,14 +251,21 @@ class Simulation {
     Segment& segment = rank.segments[task.segment];
     ++segment.steps;
     segment.stepped = end;
-    if (next.sends) {
-      channel.arrived.push_back(end + link.latency());
-    } else {
+    if (!next.sends) {
       channel.received.push_back(end);
       ++segment.writes;
-      segment.written = end;
+      return segment.written = end;
     }
-    return end;
+    if (!is_far) {
+      channel.arrived.push_back(end + link.latency());
+      return end;
+    }
+    const double leaves = std::max(end, rank.out_free_from), transfer = link.transfer(task.bytes);
+    segment.stepped = rank.out_free_from = leaves + transfer;
+    double& in_free_from = ranks_[channel.peer].in_free_from;
+    in_free_from = std::max(leaves + link.latency(), in_free_from) + transfer;
+    channel.arrived.push_back(in_free_from);
+    return segment.stepped;
   }
 
   std::span<const int> nodes_;

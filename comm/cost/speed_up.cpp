@@ -42,17 +42,19 @@ SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_ran
   if (node_of_rank.size() < 2 || step.bucket_bytes.empty()) return result;
   const auto [least, most] = std::ranges::minmax(step.bucket_bytes);
   const CostCurve curve = all_reduce_curve(node_of_rank, least, most, costs);
+  const double latency = all_reduce_curve(node_of_rank, 1, 1, costs).at(1);
   const double behind_first =
       std::accumulate(step.bucket_bytes.begin() + 1, step.bucket_bytes.end(), 0.0, std::plus<double>());
-  double filled = 0.0, end = 0.0;  // seconds from when the first bucket is full
+  double filled = 0.0, sent = 0.0;  // seconds from when the first bucket is full
   for (std::size_t i = 0; i < step.bucket_bytes.size(); ++i) {
     const std::int64_t bytes = step.bucket_bytes[i];
     if (i > 0 && behind_first > 0.0) filled += step.window * static_cast<double>(bytes) / behind_first;
-    const double seconds = curve.at(bytes);
-    result.exchange_seconds += seconds;
-    end = std::max(end, filled) + seconds;
+    const double transfer = std::max(0.0, curve.at(bytes) - latency);
+    result.exchange_seconds += transfer;
+    sent = std::max(sent, filled) + transfer;
   }
-  result.waited_seconds = std::max(0.0, end - step.window);
+  result.exchange_seconds += latency;
+  result.waited_seconds = std::max(0.0, sent + latency - step.window);
   if (step.seconds > 0.0) result.factor *= step.seconds / (step.seconds + result.waited_seconds);
   return result;
 }

@@ -25,15 +25,16 @@ struct StepCosts {
 
 struct SpeedUp {
   int ranks = 1;
-  double exchange_seconds = 0.0;  ///< all of a step's all-reduces, one after another
+  double exchange_seconds = 0.0;  ///< of all of a step's all-reduces, where they begin at once
   double waited_seconds = 0.0;    ///< of these, what is left behind the backward pass
   double factor = 1.0;            ///< images per second, beside those of one rank: `ranks` if nothing is waited for
 };
 
-/// Buckets are taken to be full one after another within the window, by their bytes, and to be exchanged one after
-/// another, each by the fastest algorithm. Exchanging is taken to need none of the time in which
-/// a rank computes. `node_of_rank` is that of predicted_seconds(). Throws Error for times below 0, for a window that is
-/// longer than the step, and for sizes below 0.
+/// Buckets are taken to be full one after another within the window, by their bytes, and to be exchanged each by the
+/// fastest algorithm: their bytes one after another, the latency of one, which is what an all-reduce of a byte takes,
+/// beside the bytes of others. Exchanging is taken to need none of the time in which a rank computes. `node_of_rank` is
+/// that of predicted_seconds(). Throws Error for times below 0, for a window that is longer than the step, and for
+/// sizes below 0.
 SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_rank, const MessageCosts& costs);
 
 /// The same for 1, 2, 4 ... `most` ranks, each on a host of its own.

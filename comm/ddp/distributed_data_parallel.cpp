@@ -76,9 +76,21 @@ struct DistributedDataParallel::State {
   HalfExchange half = HalfExchange::as_half;
   double weight = 1.0;
   bool synchronising = true;
-  bool started = false;  // a gradient of this step is in a bucket
+  bool started = false;              // a gradient of this step is in a bucket
+  std::size_t first_bucket_has = 0;  // on one rank: gradients of this step that would be in it
   Clock::time_point first_launch;
   ExchangeTotals totals;
+
+  /// On one rank: of a gradient that would be in the first bucket.
+  void count_in_first_bucket() {
+    if (synchronising && ++first_bucket_has == plan.front().size()) first_launch = Clock::now();
+  }
+
+  void finish_alone() {
+    if (!plan.empty() && first_bucket_has >= plan.front().size())
+      totals.window_seconds += seconds_between(first_launch, Clock::now());
+    first_bucket_has = 0;
+  }
 
   /// Of a gradient that is final: lets it be the bucket's memory, and starts the exchange of what is full.
   Tensor put_into_bucket(std::size_t parameter, const Tensor& gradient) {
@@ -223,7 +235,14 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       "more",
       state.first_bucket_bytes, state.bucket_bytes);
   state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
-  if (group.size() == 1) return;
+  if (group.size() == 1) {
+    for (const std::size_t i : state.plan.empty() ? std::vector<std::size_t>() : state.plan.front())
+      autograd::on_gradient_final(state.trained[i], [weak = std::weak_ptr(state_)](Tensor gradient) {
+        if (const auto alive = weak.lock()) alive->count_in_first_bucket();
+        return gradient;
+      });
+    return;
+  }
 
   check_same(group, "DistributedDataParallel's options",
              fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", state.first_bucket_bytes,
@@ -252,6 +271,7 @@ void DistributedDataParallel::set_gradient_weight(double weight) {
 void DistributedDataParallel::finish() {
   const ProfileRange range("finish gradients");
   if (group_.size() > 1) return state_->finish();
+  state_->finish_alone();
   const double weight = std::exchange(state_->weight, 1.0);
   if (weight == 1.0) return;
   for (const Tensor& parameter : state_->trained) {

@@ -16,6 +16,9 @@ struct ExchangeTotals {
   std::int64_t early_bytes = 0;  ///< of these, what this rank knew to be averaged when its backward pass ended
   double seconds = 0.0;  ///< from the first bucket's start to the last one's end, most of it beside the backward pass
   double waited_seconds = 0.0;  ///< behind the backward pass
+  /// On one rank, which exchanges nothing, so that all others are 0: from when the first bucket would be full to the
+  /// end of the backward pass.
+  double window_seconds = 0.0;
 };
 
 }  // namespace tandem::comm

@@ -104,7 +104,7 @@ struct alignas(128) RankStatus {
   // Written once.
   std::atomic<std::uint64_t> magic;
   std::int64_t process, process_start;  ///< number, and when it began, in the system's ticks
-  std::int32_t rank, size, node;
+  std::int32_t rank, size, first_on_machine;
   std::uint32_t group;  ///< of those of the process: 0, then those that were split off
   char host[64];
   char backend[16];

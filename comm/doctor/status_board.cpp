@@ -4,16 +4,20 @@
 #include "tandem/comm/transports/shared_memory/first_fault.h"
 #include "tandem/core/error.h"
 
+#include <fmt/format.h>
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
-
-#include <unistd.h>
+#include <system_error>
 
 namespace tandem::comm {
 
@@ -28,6 +32,22 @@ std::uint32_t next_group() {
 std::string host_name() {
   char name[64] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
+}
+
+/// Alike for processes that see each other, whatever hosts a simulated network puts them on.
+std::string machine() {
+  std::string text = host_name(), start;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  file >> start;
+  std::error_code none;
+  return fmt::format("{} {} {}", text, start, std::filesystem::read_symlink("/proc/self/ns/pid", none).string());
+}
+
+/// The lowest rank on this rank's machine.
+int first_on_machine(Backend& backend) {
+  const std::vector<std::string> machines = backend.all_gather_bytes(machine());
+  const auto mine = static_cast<std::size_t>(backend.place().rank);
+  return static_cast<int>(std::ranges::find(machines, machines[mine]) - machines.begin());
 }
 
 template <std::size_t Size>
@@ -107,7 +127,8 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   const auto ranks = static_cast<std::size_t>(place_.size);
   const std::int64_t bytes = kBytes * place_.size;
   const ByteRange own{place_.rank * kBytes, kBytes};
-  const bool makes = place_.rank == place_.node;
+  const int first = first_on_machine(backend);
+  const bool makes = place_.rank == first;
   std::string fault;
   const auto attempt = [&](const auto& body) {
     try {
@@ -118,7 +139,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   };
   if (makes) attempt([&] { memory_ = SharedMemory::create(bytes, own, kFileName); });
   const std::vector<std::string> handles = backend.all_gather_bytes(memory_ ? memory_->handle() : "");
-  const std::string& handle = handles[static_cast<std::size_t>(place_.node)];
+  const std::string& handle = handles[static_cast<std::size_t>(first)];
   if (!makes && !handle.empty()) attempt([&] { memory_ = SharedMemory::open(handle, own, true); });
   obstacle_ = first_fault(backend, fault);
   std::byte* data = nullptr;
@@ -137,7 +158,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   status.process_start = start_of_process(getpid());
   status.rank = place_.rank;
   status.size = place_.size;
-  status.node = place_.node;
+  status.first_on_machine = first;
   status.group = next_group();
   copy_text(host_name(), status.host);
   copy_text(backend.name(), status.backend);

@@ -68,6 +68,7 @@ class ProgressBackend final : public Backend {
     return backend_->predicted_all_reduce_seconds(bytes);
   }
   std::string_view algorithm() const override { return backend_->algorithm(); }
+  std::string network() const override { return backend_->network(); }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return backend_->algorithm_choices(); }
   std::string notice() const override { return backend_->notice(); }
   bool moves_by_polls() const override { return true; }

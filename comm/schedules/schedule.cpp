@@ -42,7 +42,7 @@ int rounds_of(const Schedule& schedule) {
 
 std::string to_text(const Schedule& schedule) {
   std::string text;
-  for (int round = 0; round < rounds_of(schedule); ++round) {
+  for (int round = 0, rounds = rounds_of(schedule); round < rounds; ++round) {
     text += fmt::format("{:3}", round + 1);
     for (int rank = 0; rank < schedule.ranks; ++rank) {
       for (const Step& step : schedule.of_rank[static_cast<std::size_t>(rank)]) {

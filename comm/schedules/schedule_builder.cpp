@@ -46,19 +46,27 @@ void ScheduleBuilder::mark_complete() {
   const auto ranks = static_cast<std::size_t>(schedule_.ranks), chunks = static_cast<std::size_t>(schedule_.chunks);
   std::vector<int> now(ranks * chunks, 1);
   const auto place = [&](std::size_t rank, int chunk) { return rank * chunks + static_cast<std::size_t>(chunk); };
+  struct Arrival {
+    Step* step;
+    int* own;
+    int received;
+  };
+  std::vector<Arrival> arrivals;
   std::vector<std::size_t> next(ranks, 0);
-  for (int round = 0; round < rounds_of(schedule_); ++round) {
-    const std::vector<int> before = now;
+  for (int round = 0, rounds = rounds_of(schedule_); round < rounds; ++round) {
+    arrivals.clear();  // what is sent in a round is what was there before it
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       auto& steps = schedule_.of_rank[rank];
       for (; next[rank] < steps.size() && steps[next[rank]].round == round; ++next[rank]) {
         Step& step = steps[next[rank]];
         if (step.action == Action::send) continue;
-        const int received = before[place(static_cast<std::size_t>(step.peer), step.chunk)];
-        int& own = now[place(rank, step.chunk)];
-        own = step.action == Action::reduce ? own + received : received;
-        step.completes = step.action == Action::reduce && own == schedule_.ranks;
+        const int received = now[place(static_cast<std::size_t>(step.peer), step.chunk)];
+        arrivals.push_back({&step, &now[place(rank, step.chunk)], received});
       }
+    }
+    for (const auto& [step, own, received] : arrivals) {
+      *own = step->action == Action::reduce ? *own + received : received;
+      step->completes = step->action == Action::reduce && *own == schedule_.ranks;
     }
   }
 }

@@ -597,7 +597,7 @@ def config():
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
-    of_messages = "--tune-comm --comm-costs costs.json".split()  # does not go with --comm-algorithm ring
+    of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
     for arguments in ([], measured, in_one_process, of_messages, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)

@@ -223,6 +223,16 @@ app_case(NAME "message costs and a library" EXIT 2 ERR "--tune-comm: is for back
   ARGS --backend self --tune-comm)
 app_case(NAME "another file as message costs" OUT "test accuracy" ERR "note: --comm-costs app_files/plain_file: ignored: not a file of message costs"
   ARGS ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/plain_file)
+app_case(NAME "a simulated network" OUT "  network  simulated: alpha=1ms beta=1.1GB local-alpha=2us local-beta=4GB hosts=2x1" "  sums     by " "predicted for the simulated 1000 us"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --simulate-network alpha=1ms)
+app_case(NAME "a simulated network of one rank" OUT "backend self" "predicted for the simulated 1000 us" ARGS ${one_epoch} --threads 1 --simulate-network alpha=1ms)
+bad_input(NAME "a simulated network of other ranks" ERR "--simulate-network: network: hosts=2x2 are 4 ranks, and here are 2; start 4, or leave hosts out"
+  ARGS ${one_epoch} --replicas 2 --simulate-network hosts=2x2)
+bad_input(NAME "a simulated network that is none" ERR "--simulate-network" "network: alpha=1 is no time" ARGS --simulate-network alpha=1)
+app_case(NAME "a simulated network and a library" EXIT 2 ERR "--simulate-network: holds up messages of backends native and threads, and --backend mpi sends its own; leave one out"
+  ARGS --backend mpi --simulate-network alpha=1ms)
+bad_input(NAME "a simulated network and shared memory" ERR "--simulate-network: holds up messages, and --comm-algorithm shared-memory sends none; leave one out"
+  ARGS --replicas 2 --comm-algorithm shared-memory --simulate-network alpha=1ms)
 app_case(NAME "a progress thread" OUT "backend threads (shared-memory, progress thread)" "test accuracy" NOT_ERR "note"
   ARGS ${one_epoch} --replicas 2 --threads 1 --comm-progress thread)
 app_case(NAME "sums that are polled" OUT "backend threads (shared-memory, polled)" "test accuracy" NOT_ERR "note"

@@ -57,6 +57,11 @@ app_case(PROGRAM allreduce_bench NAME "a message on one rank" EXIT 2
 app_case(PROGRAM allreduce_bench NAME "a simulated network" OUT "all_reduce sum f32, 16 ranks on a simulated network"
   "alpha=50us beta=1.25GB local-alpha=2us local-beta=4GB hosts=8x2" "two-level" "halving-doubling" " 404.9 "
   ARGS --simulate "alpha=50us beta=10Gbit hosts=8x2" --min-bytes 1024 --max-bytes 16384 --factor 16)
+app_case(PROGRAM allreduce_bench NAME "a simulated network in real time" RANKS 2
+  OUT "all_reduce sum f32, 2 ranks on a simulated network, in real time: median of 3 rounds" "hosts=2x1" "by-cost" "the median error of"
+  ARGS --simulate "alpha=2ms beta=1Gbit" --rounds 3 --min-bytes 65536 --max-bytes 65536 --algorithms ring,recursive-doubling,by-cost)
+app_case(PROGRAM allreduce_bench NAME "a simulated network in real time of other ranks" RANKS 2 EXIT 2
+  ERR "--simulate: network: hosts=4x1 are 4 ranks, and here are 2" ARGS --simulate "hosts=4")
 app_case(PROGRAM allreduce_bench NAME "a simulated network in JSON" OUT "\"seconds\":0.00050025" "\"network\":\"alpha=50us"
   ARGS --simulate "alpha=50us beta=10GB hosts=6" --min-bytes 1536 --max-bytes 1536 --algorithms ring --json)
 app_case(PROGRAM allreduce_bench NAME "a simulated network whose link is lost" EXIT 2
@@ -76,7 +81,7 @@ app_case(PROGRAM allreduce_bench NAME "a simulated network and another collectiv
 app_case(PROGRAM allreduce_bench NAME "a simulated network of thousands of ranks" OUT "2048 ranks" "recursive-doubling"
   ARGS --simulate hosts=2048 --max-bytes 4 --algorithms recursive-doubling)
 app_case(PROGRAM allreduce_bench NAME "a simulated network and halves" EXIT 2
-  ERR "--dtype bf16: --simulate has no halves" ARGS --simulate hosts=4 --dtype bf16)
+  ERR "--dtype bf16: --simulate without mpirun has no halves" ARGS --simulate hosts=4 --dtype bf16)
 app_case(PROGRAM allreduce_bench NAME "a simulated network and too many bytes" EXIT 2
   ERR "--max-bytes 9000000000: 4 simulated ranks have at most 2147483648 bytes each"
   ARGS --simulate hosts=4 --max-bytes 9000000000)

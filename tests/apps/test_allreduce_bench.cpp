@@ -103,6 +103,7 @@ TEST_CASE("allreduce_bench: each wrong element is counted") {
   CHECK(count_wrong(tensor, {}, 4, op) == 0);
   for (const std::int64_t at : {std::int64_t{0}, std::int64_t{8191}, kCount - 1}) change(tensor, at);
   CHECK(count_wrong(tensor, mine, 4, op) == 3);
+  CHECK(count_wrong(std::vector{tensor, tensor.clone()}, mine, 4, op) == 6);
   CHECK(count_wrong(tensor, std::vector<ExpectedPart>{{2, 0, kCount}}, 4, op) > 1000);
   fill_with_wrong_values(tensor);
   CHECK(count_wrong(tensor, std::vector<ExpectedPart>{{ExpectedPart::kReduction, 0, kCount}}, 4, op) == kCount);

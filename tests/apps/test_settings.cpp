@@ -88,6 +88,14 @@ TEST_CASE("without options the defaults hold") {
   CHECK_FALSE(p.settings.batch_size.has_value());
 }
 
+TEST_CASE("a network to simulate is told in words") {
+  Parsed p;
+  parse(p, {"--simulate-network", "alpha=2ms beta=1Gbit hosts=2x2"});
+  CHECK(p.settings.network == "alpha=2ms beta=1Gbit hosts=2x2");
+  CHECK_THAT(error_of({"--simulate-network", "alpha=2"}),
+             ContainsText("--simulate-network") && ContainsText("alpha=2 is no time"));
+}
+
 TEST_CASE("devices: ranks of one host share out the GPUs unless one is named") {
   using tandem::Device;
   using tandem::DeviceType;

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 using namespace tandem::comm;
@@ -65,6 +68,23 @@ TEST_CASE("messages take as long as on the network that is simulated") {
   CHECK((at_one == data && at_two == data && at_one_too == data));
 }
 
+TEST_CASE("a message that is still behind another on its sender's way holds up none that comes before it") {
+  const DelayedRanks network("alpha=20ms beta=100KB hosts=3");
+  const std::vector<std::uint8_t> data(50000, 7);
+  std::vector<std::uint8_t> received(50000), late(1000), early(1000);
+  const auto first = network.ranks[0]->send(1, 0, data.data(), 50000);  // takes half a second
+  const auto behind = network.ranks[0]->send(2, 0, data.data(), 1000);
+  const auto at_once = network.ranks[1]->send(2, 0, data.data(), 1000);
+  const auto to_one = network.ranks[1]->receive(0, 0, received.data(), 50000);
+  const auto from_behind = network.ranks[2]->receive(0, 0, late.data(), 1000);
+  const auto from_at_once = network.ranks[2]->receive(1, 0, early.data(), 1000);
+  CHECK(!from_behind->done());  // looks first
+  const Clock clock;
+  clock.time_of(*from_at_once);
+  CHECK(!from_behind->done());
+  CHECK(early.back() == 7);
+}
+
 TEST_CASE("messages within a simulated host are faster than those between hosts") {
   const DelayedRanks network("alpha=5s local-alpha=1us local-beta=1GB hosts=2x2");
   int sent = 7, near = 0, far = 0;
@@ -105,6 +125,17 @@ TEST_CASE("what is lost never comes") {
   network.threads.stop("rank 0 has ended");
   CHECK(error_of([&] { receive->done(); }) == "rank 0 has ended");
   CHECK(error_of([&] { network.ranks[1]->check(); }) == "rank 0 has ended");
+}
+
+TEST_CASE("what a transport's library does not take is not taken behind a simulated network either") {
+  struct OneThread final : Transport {
+    std::unique_ptr<Transfer> send(int, int, const void*, std::int64_t) override { return nullptr; }
+    std::unique_ptr<Transfer> receive(int, int, void*, std::int64_t) override { return nullptr; }
+    std::string thread_obstacle() const override { return "one thread at a time"; }
+    std::unique_ptr<Transport> subgroup(std::span<const int>) override { return std::make_unique<OneThread>(); }
+  };
+  const NetworkModel model = parse_network_model("hosts=2");
+  CHECK(delay_messages(std::make_unique<OneThread>(), 0, model)->thread_obstacle() == "one thread at a time");
 }
 
 TEST_CASE("networks that cannot be simulated in real time are refused") {

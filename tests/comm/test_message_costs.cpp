@@ -196,13 +196,16 @@ TEST_CASE("segments overlap: a chain of many ranks takes little longer than one 
       predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs, {.segment_bytes = bytes / 100, .depth = 4});
   CHECK_THAT(whole, WithinRel(5 * 0.01, 1e-9));
   CHECK(cut < 0.012);
-  // One hop: while a segment is received, the next is sent, unless one at a time may be on its way.
-  const auto hop = [&](std::int64_t depth) {
-    return predicted_seconds(chain_broadcast(2, 0), hosts(2), bytes, costs,
+  // One hop within a host: while a segment is received, the next is sent, unless one at a time may be on its way.
+  // Between hosts bytes are no faster than their way.
+  costs.within_host = costs.between_hosts;
+  const auto hop = [&](std::vector<int> nodes, std::int64_t depth) {
+    return predicted_seconds(chain_broadcast(2, 0), nodes, bytes, costs,
                              {.segment_bytes = bytes / 100, .depth = depth});
   };
-  CHECK_THAT(hop(4), WithinRel(0.01 * 101 / 200, 1e-9));
-  CHECK_THAT(hop(1), WithinRel(0.01, 1e-9));
+  CHECK_THAT(hop({0, 0}, 4), WithinRel(0.01 * 101 / 200, 1e-9));
+  CHECK_THAT(hop({0, 0}, 1), WithinRel(0.01, 1e-9));
+  CHECK_THAT(hop({0, 1}, 4), WithinRel(0.01, 1e-9));
 }
 
 TEST_CASE("small data go in few rounds, large data in few bytes") {

@@ -28,7 +28,8 @@ TEST_CASE("what is not told is usual, and the text of a network gives it again")
   CHECK(parse_network_model("") == NetworkModel{});
   CHECK(parse_network_model("hosts=16").ranks() == 16);
   for (const std::string text : {"", "alpha=1ns beta=1bit", "hosts=3x5 link=shared", "local-beta=0.25KB local-alpha=1s",
-                                 "hosts=4 jitter=3us seed=18446744073709551615 lose=1-2@3ns lose=2-1"}) {
+                                 "hosts=4 jitter=3us seed=18446744073709551615 lose=1-2@3ns lose=2-1",
+                                 "alpha=0.00001ns local-alpha=0.00000000012345ns beta=10000000000000TB"}) {
     const NetworkModel model = parse_network_model(text);
     CHECK(parse_network_model(to_text(model)) == model);
   }
@@ -46,6 +47,7 @@ TEST_CASE("words that describe no network are refused, and named") {
   CHECK(refusal("alpha=us") == "network: alpha=us does not begin with a number");
   CHECK(refusal("alpha=-1us") == "network: alpha=-1us does not begin with a number");
   CHECK(refusal("alpha=1.2.3us") == "network: alpha=1.2.3us does not begin with a number");
+  CHECK(refusal("alpha=1eus") == "network: alpha=1eus is no time; write it as 50us, with ns, us, ms or s");
   CHECK(refusal("beta=10") == "network: beta=10 is no bandwidth; write it as 10Gbit or 1.25GB (per second)");
   CHECK(refusal("beta=10gb") == "network: beta=10gb is no bandwidth; write it as 10Gbit or 1.25GB (per second)");
   CHECK(refusal("alpha=1000001s") == "network: alpha=1000001s must be at most 1000000 s");
@@ -58,6 +60,7 @@ TEST_CASE("words that describe no network are refused, and named") {
   CHECK(refusal("lose=3") == "network: lose=3 names no two ranks; write it as 3-4 or 3-4@2ms");
   CHECK(refusal("lose=3-3") == "network: lose=3-3: a rank sends nothing to itself");
   CHECK(refusal("hosts=2 lose=1-2") == "network: lose=1-2 names a rank beyond the 2 of hosts=2x1");
+  CHECK(refusal("alpha=1us beta=1GB alpha=1us") == "network: alpha is given twice; leave one out");
   CHECK(refusal("seed=-1") == "network: seed=-1: '-1' is no whole number from 0 to 18446744073709551615");
 }
 

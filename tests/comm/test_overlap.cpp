@@ -10,6 +10,7 @@
 #include "tests/support/catch.h"
 
 #include <array>
+#include <chrono>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -232,6 +233,38 @@ TEST_CASE("what the exchange took is counted, and taken once") {
   CHECK(totals.early_bytes == 0);
   CHECK((0.0 < totals.waited_seconds && totals.waited_seconds < totals.seconds));
   CHECK(chain.ddp->take_totals().bytes == 0);
+}
+
+TEST_CASE("one rank tells how long backward goes on behind what would be its first bucket") {
+  const auto window = [](std::int64_t bucket_bytes, bool synchronises) {
+    ProcessGroup alone(make_self_backend());
+    NamedTensors weights;
+    for (const char* const name : {"below", "above"})
+      weights.emplace_back(name, autograd::set_requires_grad(Tensor::zeros({3})));
+    DistributedDataParallel ddp(alone, weights, {}, {.first_bucket_bytes = bucket_bytes, .bucket_bytes = bucket_bytes});
+    Tensor y = Tensor::zeros({3});
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      y = autograd::record("layer", {y, weights[layer].second}, Tensor::zeros({3}),
+                           [layer](const autograd::BackwardContext& context) {
+                             if (layer == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                             return std::vector<Tensor>{Tensor::zeros({3}), context.new_gradient(1)};
+                           });
+    }
+    if (synchronises) {
+      autograd::backward(y, Tensor::zeros({3}));
+    } else {
+      const auto pause = ddp.no_sync();
+      autograd::backward(y, Tensor::zeros({3}));
+    }
+    ddp.finish();
+    const ExchangeTotals totals = ddp.take_totals();
+    CHECK((totals.steps == 0 && totals.bytes == 0));
+    return totals.window_seconds;
+  };
+  CHECK(window(0, true) >= 0.2);
+  const double of_all = window(1 << 20, true);
+  CHECK((of_all > 0.0 && of_all < 0.1));
+  CHECK(window(0, false) == 0.0);
 }
 
 TEST_CASE("what was averaged before backward ended is counted") {

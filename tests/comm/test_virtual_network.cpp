@@ -1,8 +1,10 @@
 // Collectives on a simulated network take as long as the formulas say.
-#include "tandem/comm/backends/native/native_engine.h"
+#include "tandem/comm/backends/native/virtual_ranks.h"
+#include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
-#include "tandem/comm/transports/simulated/virtual_network.h"
+#include "tandem/comm/transports/simulated/network_model.h"
+#include "tandem/comm/transports/transport.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/tensor.h"
 #include "tests/comm/test_collectives.h"
@@ -24,29 +26,14 @@ namespace {
 
 constexpr std::int64_t kAll = 1 << 20;
 
-/// Ranks whose collectives go by a simulated network.
-struct VirtualRanks {
-  VirtualRanks(const NetworkModel& model, const Schedule& all_reduce, const SegmentOptions& segments) : network(model) {
-    for (int rank = 0; rank < model.ranks(); ++rank)
-      engines.push_back(
-          std::make_unique<NativeEngine>(network.transport(rank), model.ranks(), rank, all_reduce, segments));
-  }
+VirtualRanks virtual_ranks(const NetworkModel& model, const Schedule& all_reduce, const SegmentOptions& segments) {
+  return VirtualRanks(model, std::make_shared<const Schedule>(all_reduce), segments);
+}
 
-  /// Seconds of one collective of all ranks, in place.
-  double run(CollectiveKind kind, const std::vector<Tensor>& tensors) {
-    std::vector<std::shared_ptr<NativeOperation>> operations;
-    for (std::size_t rank = 0; rank < engines.size(); ++rank)
-      operations.push_back(engines[rank]->start(test::in_place(kind, tensors[rank])));
-    return run_ranks(network, static_cast<int>(engines.size()), [&](int rank) {
-      const auto index = static_cast<std::size_t>(rank);
-      engines[index]->poll();
-      return engines[index]->is_complete(*operations[index]);
-    });
-  }
-
-  VirtualNetwork network;
-  std::vector<std::unique_ptr<NativeEngine>> engines;
-};
+/// Seconds of one collective of all ranks, in place.
+double run(VirtualRanks& ranks, CollectiveKind kind, const std::vector<Tensor>& tensors) {
+  return ranks.run([&](int rank) { return test::in_place(kind, tensors[static_cast<std::size_t>(rank)]); });
+}
 
 std::vector<Tensor> numbered_tensors(int ranks, std::int64_t count) {
   std::vector<Tensor> tensors;
@@ -62,9 +49,9 @@ bool is_full_of(const Tensor& tensor, double value) {
 /// Seconds of an all-reduce of so many floats, whose result is checked.
 double all_reduce_seconds(const NetworkModel& model, const Schedule& schedule, std::int64_t count,
                           const SegmentOptions& segments) {
-  VirtualRanks ranks(model, schedule, segments);
+  VirtualRanks ranks = virtual_ranks(model, schedule, segments);
   const std::vector<Tensor> tensors = numbered_tensors(model.ranks(), count);
-  const double seconds = ranks.run(CollectiveKind::all_reduce, tensors);
+  const double seconds = run(ranks, CollectiveKind::all_reduce, tensors);
   const int sum = model.ranks() * (model.ranks() + 1) / 2;
   CHECK(std::ranges::all_of(tensors, [&](const Tensor& tensor) { return is_full_of(tensor, sum); }));
   return seconds;
@@ -85,9 +72,9 @@ NetworkModel flat_network(int ranks) {
 /// Of a broadcast from, or a reduction to, rank 0.
 double collective_seconds(CollectiveKind kind, int ranks, std::int64_t count) {
   const NetworkModel model = flat_network(ranks);
-  VirtualRanks group(model, ring_all_reduce(ranks), {.segment_bytes = 4 * count});
+  VirtualRanks group = virtual_ranks(model, ring_all_reduce(ranks), {.segment_bytes = 4 * count});
   const std::vector<Tensor> tensors = numbered_tensors(ranks, count);
-  const double seconds = group.run(kind, tensors);
+  const double seconds = run(group, kind, tensors);
   if (kind == CollectiveKind::broadcast) {
     CHECK(std::ranges::all_of(tensors, [](const Tensor& tensor) { return is_full_of(tensor, 1); }));
   } else {
@@ -237,6 +224,21 @@ TEST_CASE("two levels take the time of trees within hosts and a ring between the
   }
 }
 
+TEST_CASE("what is predicted between hosts is what the virtual clock says, however long latencies are") {
+  for (const char* const text :
+       {"alpha=2ms beta=1Gbit hosts=2", "alpha=10us beta=1Gbit hosts=2", "alpha=2ms beta=1Gbit hosts=4"}) {
+    const NetworkModel model = parse_network_model(text);
+    for (const char* const algorithm : {"ring", "recursive-doubling"}) {
+      const Schedule schedule = all_reduce_algorithm(algorithm).make(model.node_of_rank());
+      for (const std::int64_t count : {1000, 93440, 373760, 1000000}) {
+        CAPTURE(text, algorithm, count);
+        CHECK(predicted_seconds(schedule, model.node_of_rank(), 4 * count, costs_of(model)) ==
+              Approx(all_reduce_seconds(model, schedule, count, {})).epsilon(0.05));
+      }
+    }
+  }
+}
+
 TEST_CASE("segments of a chunk follow each other round a ring, and hide the latency") {
   const double kSegment = 16384 / 1.25e9;   // 13 us, so that eight of them take longer than a message
   const std::int64_t count = 8 * 8 * 4096;  // 8 ranks, each with a chunk of 8 segments
@@ -250,10 +252,10 @@ TEST_CASE("small all-reduces take little memory, however long segments may be") 
   for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) {
     CAPTURE(algorithm.name);
     const std::vector<int> nodes(kRanks, 0);
-    VirtualRanks ranks(flat_network(kRanks), algorithm.make(nodes), {.segment_bytes = 1 << 20});
+    VirtualRanks ranks = virtual_ranks(flat_network(kRanks), algorithm.make(nodes), {.segment_bytes = 1 << 20});
     reset_peak_memory();
     const std::int64_t before = memory_stats().current_total;
-    ranks.run(CollectiveKind::all_reduce, tensors);
+    run(ranks, CollectiveKind::all_reduce, tensors);
     CHECK(memory_stats().peak_total - before < kRanks * 4096);
   }
 }

@@ -306,7 +306,7 @@ TEST_CASE("window: a rank that expects another size is told, and the group goes 
 
 TEST_CASE("the environment says whether ranks read each other's memory") {
   const auto wish = [](const char* text) {
-    return native_options("native", "auto",
+    return native_options("native", "auto", "",
                           [=](const char* name) { return std::string(name) == "TANDEM_SINGLE_COPY" ? text : nullptr; })
         .single_copy;
   };

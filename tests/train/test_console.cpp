@@ -104,6 +104,9 @@ TEST_CASE("the header names model, data, ranks and steps") {
   CHECK_THAT(header_text(run), ContainsText("backend native (halving-doubling, progress thread)\n"));
   run.all_reduce.clear();
   CHECK_THAT(header_text(run), ContainsText("backend native (progress thread)\n"));
+  CHECK_THAT(header_text(run), !ContainsText("network"));
+  run.network = "alpha=2ms beta=1GB";
+  CHECK_THAT(header_text(run), ContainsText("  network  simulated: alpha=2ms beta=1GB\n"));
   run.world_size = 1;  // which adds up nothing
   CHECK_THAT(header_text(run), ContainsText("1 x 1 thread on cpu, backend native\n"));
   run.world_size = 2;

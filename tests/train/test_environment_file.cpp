@@ -28,6 +28,7 @@ RunRecord some_run() {
   run.started = "2026-01-31T12:00:00Z";
   run.model = "resnet9";
   run.dataset = "cifar10";
+  run.network = "alpha=2ms";
   return run;
 }
 
@@ -58,6 +59,7 @@ TEST_CASE("environment.json tells a run's state from its beginning to its end") 
   CHECK(json["ended"].get<std::string>().size() == 20);
   CHECK(json["command"] == Json{"train", "--data", "no \xef\xbf\xbd utf-8"});
   CHECK(json["ranks"] == Json{"a, cpu", "b, cpu"});
+  CHECK(json["simulated_network"] == "alpha=2ms");
   CHECK(json["launcher"] == "srun");
   CHECK(json["model"] == "resnet9");
   CHECK(json["versions"]["tandem"] == build_versions().front().second);

@@ -74,6 +74,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   run.threads = 1;
   run.model = "small_cnn";
   run.model_parameters = 241482;
+  run.network = "alpha=2ms";
   run.without_effect = {"log", "keep"};
   log.write(run);
   auto records = file.records();
@@ -84,6 +85,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
     CHECK(records[0].contains(name));
   }
   CHECK(records[0]["ranks"] == 2);
+  CHECK(records[0]["network"] == "alpha=2ms");
   CHECK(records[0]["config"] == Json({{"lr", 0.1}, {"epochs", 8}, {"model", "small_cnn"}, {"batch-norm", false}}));
   CHECK(records[0]["versions"]["tandem"].is_string());
   CHECK(records[0]["without_effect"] == Json({"log", "keep"}));

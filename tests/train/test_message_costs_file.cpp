@@ -122,6 +122,16 @@ TEST_CASE("the key of message costs is the same on all ranks, and another for ot
     of_three[static_cast<std::size_t>(group.rank())] = train::message_costs_key(group);
     texts[static_cast<std::size_t>(group.rank())] = train::describe(some_costs(0.0), group);
   });
+  std::string simulated, text;
+  comm::run_thread_ranks(2, comm::native_options("threads", "ring", "alpha=1us"), [&](ProcessGroup& group) {
+    const std::string key = train::message_costs_key(group);
+    if (group.rank() > 0) return;
+    simulated = key;
+    text = train::describe(some_costs(0.0), group);
+  });
+  CHECK_THAT(simulated, ContainsText(", simulated alpha=1us "));
+  CHECK_THAT(text, ContainsText("to another host 4 B in "));
+  CHECK_THAT(of_two[0], !ContainsText("simulated"));
   CHECK_THAT(of_two[0], ContainsText("backend threads, ranks 2 on "));
   CHECK_THAT(of_two[0], ContainsText(", tandem "));
   CHECK(of_two[1] == of_two[0]);

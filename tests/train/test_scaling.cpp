@@ -45,6 +45,9 @@ TEST_CASE("a step is what a rank computes, and the window where its exchange wen
   CHECK(scaling->predicted[3].factor == eight.factor);
   // One rank exchanges nothing: all of its backward pass would do.
   CHECK(predict_scaling(epoch_of(1), {1 << 20}, usual)->window_seconds == Approx(0.04));
+  EpochRecord alone = epoch_of(1);
+  alone.exchange_window = 0.15;  // of its backward pass, behind a bucket
+  CHECK(predict_scaling(alone, {1 << 20}, usual)->window_seconds == Approx(0.015));
 
   comm::MessageCosts measured = usual;
   measured.between_hosts = comm::CostCurve::line(1e-3, 1e8);
@@ -79,4 +82,6 @@ TEST_CASE("the summary of a run of several ranks tells what more would gain") {
              ContainsText("  speed-up 1.98x on 2 hosts, ") && ContainsText(", predicted for 25 us and 1.1 GB/s\n"));
   result.last.world_size = 1;
   CHECK(summary_text(result, {}).find("speed-up") == std::string::npos);
+  result.scaling->network_is_simulated = true;
+  CHECK_THAT(summary_text(result, {}), ContainsText(", predicted for the simulated 25 us and 1.1 GB/s\n"));
 }

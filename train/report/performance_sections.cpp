@@ -140,7 +140,8 @@ void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& 
                        fmt::format("{:.2f} ms", 1e3 * exchanged(run, "waited_seconds") / steps));
     table.emplace_back("exchanged at", number_text(bytes / exchanged(run, "seconds"), Unit::bytes) + "/s");
   }
-  for (const char* const name : {"comm-algorithm", "comm-progress", "bucket-mb", "allreduce-dtype"}) {
+  for (const char* const name :
+       {"comm-algorithm", "comm-progress", "simulate-network", "bucket-mb", "allreduce-dtype"}) {
     std::string value = setting(run, name);
     if (value == "0.0") value = "by the size of the model";  // of bucket-mb
     if (!value.empty()) table.emplace_back(name, value);

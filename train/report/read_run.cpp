@@ -191,6 +191,8 @@ class LogReader {
                              .of = {}};
     const Json* const usual = find_field(json, "usual_costs");
     scaling.usual_costs = usual == nullptr || !usual->is_boolean() || usual->get<bool>();
+    const Json* const simulated = find_field(json, "simulated");
+    scaling.simulated = simulated != nullptr && simulated->is_boolean() && simulated->get<bool>();
     for (const Json& entry : *of) {
       const PredictedScaling::Ranks ranks{number_field(entry, "ranks"), number_field(entry, "exchange_seconds"),
                                           number_field(entry, "waited_seconds"), number_field(entry, "speed_up")};

@@ -49,9 +49,9 @@ double ranks_of(const RunGroup& group) { return group.runs.front()->ranks; }
 
 /// Whether two groups differ in nothing but the ranks and how these work together.
 bool differ_in_ranks_alone(const RunGroup& a, const RunGroup& b) {
-  constexpr std::string_view kOfRanks[] = {"ranks",           "replicas",      "backend",
-                                           "comm-algorithm",  "comm-progress", "bucket-mb",
-                                           "allreduce-dtype", "tune-comm",     "comm-costs"};
+  constexpr std::string_view kOfRanks[] = {"ranks",         "replicas",        "backend",         "comm-algorithm",
+                                           "comm-progress", "bucket-mb",       "allreduce-dtype", "tune-comm",
+                                           "comm-costs",    "simulate-network"};
   return std::ranges::all_of(differing_settings({a, b}), [&](const std::string& name) {
     return std::ranges::find(kOfRanks, name) != std::end(kOfRanks);
   });

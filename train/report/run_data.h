@@ -98,6 +98,7 @@ struct PredictedScaling {
   };
   double step_seconds = kMissing, window_seconds = kMissing, latency_seconds = kMissing, bytes_per_second = kMissing;
   bool usual_costs = true;  ///< of messages: none were measured
+  bool simulated = false;   ///< of a network that was simulated
   std::vector<Ranks> of;    ///< by number of ranks
 };
 

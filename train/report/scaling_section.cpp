@@ -54,7 +54,9 @@ void add_steps(HtmlWriter& html, const PredictedScaling& scaling) {
           number_text(scaling.step_seconds, Unit::seconds), number_text(scaling.window_seconds, Unit::seconds),
           number_text(scaling.latency_seconds, Unit::seconds),
           fmt::format("{:.2g} GB", scaling.bytes_per_second * 1e-9),
-          scaling.usual_costs ? "usual figures of Ethernet at 10 Gbit/s, not measured" : "measured"),
+          scaling.simulated     ? "of the network that was simulated"
+          : scaling.usual_costs ? "usual figures of Ethernet at 10 Gbit/s, not measured"
+                                : "measured"),
       {{"class", "note"}});
 }
 

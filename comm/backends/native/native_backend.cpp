@@ -5,11 +5,14 @@
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/doctor/rank_status.h"
 #include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
+#include "tandem/comm/transports/simulated/delayed_transport.h"
+#include "tandem/comm/transports/simulated/real_time_network.h"
 #include "tandem/core/error.h"
 #include "tandem/kernels/notice.h"
 
@@ -206,6 +209,7 @@ class NativeBackend final : public Backend {
     return predicted_seconds(all_reduce_algorithm(name).make(node_of_rank_), node_of_rank_, bytes, options_.costs,
                              options_.segments);
   }
+  std::string network() const override { return options_.network; }
   std::string_view algorithm() const override {
     return place_.size == 1 ? "" : engines_->window ? "shared-memory" : std::string_view(options_.all_reduce);
   }
@@ -291,10 +295,25 @@ class NativeBackend final : public Backend {
   std::shared_ptr<Engines> engines_;
 };
 
+/// All ranks have the same words.
+NetworkModel network_of(const NativeOptions& options, int ranks) {
+  try {
+    return real_time_network(options.network, ranks);
+  } catch (const Error& error) {
+    throw AgreedError(error.what());
+  }
+}
+
 }  // namespace
 
-NativeOptions native_options(std::string name, std::string_view algorithm, const EnvironmentLookup& environment) {
-  NativeOptions options{.name = std::move(name), .single_copy = single_copy_of(environment)};
+NativeOptions native_options(std::string name, std::string_view algorithm, std::string_view network,
+                             const EnvironmentLookup& environment) {
+  if (!network.empty() && algorithm == "shared-memory")
+    throw AgreedError(
+        "algorithm shared-memory: sends no messages that a simulated network could hold up; choose auto, or one of "
+        "messages");
+  NativeOptions options{
+      .name = std::move(name), .network = std::string(network), .single_copy = single_copy_of(environment)};
   if (algorithm == "auto" || algorithm == "shared-memory") return options;
   options.all_reduce = algorithm;
   options.shared_memory = false;
@@ -303,7 +322,15 @@ NativeOptions native_options(std::string name, std::string_view algorithm, const
 
 std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
                                              std::unique_ptr<Transport> transport, const NativeOptions& options) {
-  return std::make_unique<NativeBackend>(place, node_of_rank, std::move(transport), options);
+  if (options.network.empty())
+    return std::make_unique<NativeBackend>(place, node_of_rank, std::move(transport), options);
+  const NetworkModel model = network_of(options, place.size);
+  NativeOptions held_up = options;
+  held_up.network = to_text(model);
+  held_up.shared_memory = false;
+  held_up.costs = real_time_costs_of(model);
+  return std::make_unique<NativeBackend>(place, model.node_of_rank(),
+                                         delay_messages(std::move(transport), place.rank, model), held_up);
 }
 
 }  // namespace tandem::comm

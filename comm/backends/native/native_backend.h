@@ -28,18 +28,22 @@ struct NativeOptions {
   std::string all_reduce = "by-cost";
   MessageCosts costs = usual_message_costs();  ///< by which that is predicted
   SegmentOptions segments = {};
+  /// Words of a network (comm/transports/simulated/network_model.h) as late as on which messages arrive; empty for
+  /// none. Ranks are then on its hosts, exchange messages only, and `costs` are the network's.
+  std::string network = {};
   bool shared_memory = true;                       ///< through memory, where all ranks share a host
   SingleCopy single_copy = SingleCopy::automatic;  ///< with shared_memory alone
 };
 
-/// Those of GroupOptions::algorithm (comm/process_group.h), and of the environment variable TANDEM_SINGLE_COPY: "auto",
-/// "on" or "off". Throws Error where it is another.
-NativeOptions native_options(std::string name, std::string_view algorithm,
+/// Those of GroupOptions::algorithm and ::network (comm/process_group.h), and of the environment variable
+/// TANDEM_SINGLE_COPY: "auto", "on" or "off". Throws AgreedError where it is another, and for algorithm shared-memory
+/// beside a network.
+NativeOptions native_options(std::string name, std::string_view algorithm, std::string_view network = {},
                              const EnvironmentLookup& environment = environment_variable);
 
 /// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Collective.
 /// Throws Error for an algorithm that there is not, and on all ranks an AgreedError where single_copy is on and ranks
-/// cannot read each other's memory.
+/// cannot read each other's memory, and for a network that these ranks cannot be on.
 std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
                                              std::unique_ptr<Transport> transport, const NativeOptions& options = {});
 

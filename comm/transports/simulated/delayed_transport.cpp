@@ -7,6 +7,8 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,8 +21,9 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What the transports of a rank, also those of its subgroups, have in common.
+/// What the transports of a rank, also those of its subgroups, have in common. Groups may be used by a thread each.
 struct Ways {
+  std::mutex mutex = {};
   NetworkModel model;
   double start = seconds_now();
   /// Until when each is busy: within the host, and to other hosts.
@@ -31,6 +34,7 @@ struct Ways {
 class DelayedSend final : public Transfer {
  public:
   DelayedSend(Ways& ways, int from, int to, std::int64_t bytes) {
+    const std::scoped_lock lock(ways.mutex);
     double& free_from = ways.out_free_from[ways.model.is_within_host(from, to) ? 0 : 1];
     const LinkModel& link = ways.model.link(from, to);
     const double now = seconds_now(), begins = std::max(now, free_from);
@@ -68,11 +72,15 @@ class DelayedReceive final : public Transfer {
   }
 
   bool done() override {
-    if (!has_time_) {
-      if (!time_->done()) return false;
+    if (!has_time_ && !time_->done()) return false;
+    has_time_ = true;
+    if (!takes_way_) {
+      // Not before its first byte comes: another message may come first.
+      if (seconds_now() < first_byte_) return false;
+      const std::scoped_lock lock(ways_->mutex);
       double& free_from = ways_->in_free_from[is_within_host_ ? 0 : 1];
       arrives_ = free_from = std::max(first_byte_, free_from) + transfer_time_;
-      has_time_ = true;
+      takes_way_ = true;
     }
     return data_->done() && seconds_now() >= arrives_;
   }
@@ -82,7 +90,7 @@ class DelayedReceive final : public Transfer {
   bool is_within_host_;
   double transfer_time_;
   double first_byte_ = 0.0, arrives_ = 0.0;
-  bool has_time_ = false;
+  bool has_time_ = false, takes_way_ = false;
   std::unique_ptr<Transfer> time_, data_;
 };
 
@@ -108,6 +116,7 @@ class DelayedTransport final : public Transport {
   }
 
   void check() override { inner_->check(); }
+  std::string thread_obstacle() const override { return inner_->thread_obstacle(); }
 
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
     std::vector<int> ranks;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace tandem::comm {
@@ -30,9 +31,19 @@ constexpr std::array kPrefixes = {Unit{"", 1.0},         Unit{"K", 1e3},        
                                   Unit{"Mi", 1048576.0}, Unit{"Gi", 1073741824.0}, Unit{"Ti", 1099511627776.0}};
 constexpr std::array kKeys = {"alpha", "beta", "local-alpha", "local-beta", "hosts", "link", "jitter", "seed", "lose"};
 
+/// Characters of the number that the text begins with: digits with a point, and an exponent, as to_text() writes it.
+std::size_t number_length(std::string_view text) {
+  const std::size_t mantissa = std::min(text.find_first_not_of("0123456789."), text.size());
+  if (!text.substr(mantissa).starts_with('e')) return mantissa;
+  const std::string_view sign = text.substr(mantissa + 1, 1);
+  const std::size_t exponent = mantissa + (sign == "-" || sign == "+" ? 2 : 1);
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", exponent), text.size());
+  return end > exponent ? end : mantissa;
+}
+
 /// The number before the unit, and the unit.
 std::pair<double, std::string_view> split_unit(std::string_view key, std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::size_t digits = number_length(text);
   const auto number = parse_number<double>(text.substr(0, digits));
   require(number && std::isfinite(*number), "network: {}={} does not begin with a number", key, text);
   return {*number, text.substr(digits)};
@@ -152,6 +163,7 @@ double NetworkModel::jitter_of(int from, int to, std::uint64_t index) const {
 
 NetworkModel parse_network_model(std::string_view text) {
   NetworkModel model;
+  std::set<std::string_view> given;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(" ,"), text.size()));
     if (text.empty()) break;
@@ -160,7 +172,9 @@ NetworkModel parse_network_model(std::string_view text) {
     const std::size_t equals = word.find('=');
     require(equals != std::string_view::npos, "network: '{}' has no '='; write it as alpha=50us beta=10Gbit hosts=8x8",
             word);
-    read_word(model, word.substr(0, equals), word.substr(equals + 1));
+    const std::string_view key = word.substr(0, equals);
+    require(given.insert(key).second || key == "lose", "network: {} is given twice; leave one out", key);
+    read_word(model, key, word.substr(equals + 1));
   }
   for (const LostLink& link : model.lost)
     require(model.hosts == 0 || std::max(link.from, link.to) < model.ranks(),

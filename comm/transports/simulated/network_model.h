@@ -39,7 +39,7 @@ struct LostLink {
 struct NetworkModel {
   LinkModel between_hosts{25e-6, 1.1e9};
   LinkModel within_host{2e-6, 4e9};
-  int hosts = 0, ranks_per_host = 1;  ///< 0 hosts: those that there are
+  int hosts = 0, ranks_per_host = 1;  ///< 0 hosts: as many as there are ranks
   /// The ranks of a host have one way out of the host, and one in, together.
   bool is_link_shared = false;
   double jitter = 0.0;  ///< seconds: each message takes up to so much more, drawn by `seed`
@@ -61,14 +61,13 @@ struct NetworkModel {
 
 /// From words with blanks or commas between:
 ///   alpha=50us beta=10Gbit       of messages between hosts; alpha in ns, us, ms or s; beta in bit or B per second,
-///   with
-///                                K, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) before it
+///                                with K, M, G, T (1000) or Ki, Mi, Gi, Ti (1024) before it
 ///   local-alpha=2us local-beta=4GB   of messages within a host
 ///   hosts=8x8                    8 hosts of 8 ranks each; hosts=8 is hosts=8x1
 ///   link=shared                  the ranks of a host share their link to other hosts; link=own is the default
 ///   jitter=10us seed=1           each message takes up to so much more
 ///   lose=3-4@2ms                 what rank 3 sends to rank 4 from 2 ms on is lost; may be given several times
-/// Throws Error for other words, naming them.
+/// Throws Error, naming the word, for others, and for those that are given twice.
 NetworkModel parse_network_model(std::string_view text);
 
 /// As parse_network_model() reads it, to ten digits.

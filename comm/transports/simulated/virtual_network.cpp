@@ -52,9 +52,10 @@ struct Event {
   }
 };
 
-/// A way out: until when it is busy, and what may go next, by when it was sent.
+/// A way out: until when it is busy, and what may go next, by when it was sent. `is_called`: an event will look for it.
 struct WayOut {
   double free_from = 0.0;
+  bool is_called = false;
   std::map<std::uint64_t, Message> ready = {};
 };
 
@@ -170,18 +171,25 @@ class VirtualNetwork::State {
             send.from, send.to, receive.bytes);
     WayOut& way_out = ways_out_[way(send.from, send.to)];
     way_out.ready[send.number] = message;
-    // Behind all that ranks do at this time: what one of them sent first goes first, whoever asks first.
-    add(std::max(now_, way_out.free_from), EventKind::way_free, message);
+    call(way_out);
   }
 
-  /// The next of those that may go the way of this message, if it is free.
+  /// Has begin_next() called as soon as the way is free, behind all that ranks do at this time: what one of them sent
+  /// first goes first, whoever asks first. One call is under way at a time, however many messages there are.
+  void call(WayOut& way_out) {
+    if (way_out.ready.empty() || way_out.is_called) return;
+    way_out.is_called = true;
+    add(std::max(now_, way_out.free_from), EventKind::way_free, way_out.ready.begin()->second);
+  }
+
+  /// The next of those that may go the way of this message, which is free.
   void begin_next(const Message& any) {
     WayOut& way_out = ways_out_[way(any.send->from, any.send->to)];
-    if (way_out.ready.empty()) return;
     const Message message = way_out.ready.begin()->second;
-    if (now_ < way_out.free_from) return add(way_out.free_from, EventKind::way_free, message);
     way_out.ready.erase(way_out.ready.begin());
     begin(message, way_out);
+    way_out.is_called = false;
+    call(way_out);
   }
 
   /// Both ends have given their memory, so that the data may move at once; the ends are told later.
@@ -299,8 +307,8 @@ double run_ranks(VirtualNetwork& network, int ranks, const std::function<bool(in
   for (int rank = 0; rank < ranks; ++rank) poll(rank);
   while (complete < ranks) {
     const std::vector<int> changed = network.advance();
-    require(!changed.empty(), "simulated network: after {:.6g} s nothing is on its way any more: {}", network.now(),
-            network.waiting());
+    if (changed.empty())
+      fail("simulated network: after {:.6g} s nothing is on its way any more: {}", network.now(), network.waiting());
     for (const int rank : changed) poll(rank);
   }
   return network.now() - begin;

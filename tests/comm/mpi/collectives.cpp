@@ -6,7 +6,9 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 using namespace tandem;
@@ -145,6 +147,27 @@ TEST_CASE("an algorithm that is not there, or of another backend, or not the sam
   const std::string mine = environment().rank() == 0 ? "ring" : "direct";
   CHECK_THAT(agreed_error_of([&] { make_process_group({.algorithm = mine}, environment()); }),
              ContainsText("algorithm is ring on rank 0 and direct on rank"));
+}
+
+TEST_CASE("messages are held up as on a network that all ranks name, and no other backend's are") {
+  const GroupOptions slow{.network = "alpha=10ms local-alpha=1us"};
+  const auto group = make_process_group(slow, environment());
+  CHECK(group->network().starts_with("alpha=10ms "));
+  const auto start = std::chrono::steady_clock::now();
+  const Tensor ones = Tensor::full({1000}, 1.0);
+  group->all_reduce(Out(ones));
+  CHECK(ones.to_vector<float>().back() == static_cast<float>(group->size()));
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.backend = "mpi", .network = "alpha=1us"}, environment()); }),
+             ContainsText("network alpha=1us: is simulated by backend native, and mpi sends messages of its own"));
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.network = "alpha=soon"}, environment()); }),
+             ContainsText("network: alpha=soon does not begin with a number"));
+  if (environment().size() == 1) return;
+  CHECK(group->name() == "native");
+  CHECK(group->algorithm() == "by-cost");
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(10));
+  const std::string mine = environment().rank() == 0 ? "alpha=1us" : "alpha=2us";
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.network = mine}, environment()); }),
+             ContainsText("network is alpha=1us on rank 0 and alpha=2us on rank"));
 }
 
 TEST_CASE("ranks share the cores of their host") {

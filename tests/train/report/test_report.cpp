@@ -212,6 +212,8 @@ TEST_CASE("report: what is predicted of more ranks has its part, and damage in i
                                  "a message takes 25", ">nothing waited for</text>"})
     CHECK_THAT(page, ContainsText(part));
   CHECK_THAT(with(steps + "false" + costs + one + "," + two + "]}"), ContainsText("goes at 1.1 GB/s: measured."));
+  CHECK_THAT(with(steps + R"(false,"simulated":true)" + costs + one + "," + two + "]}"),
+             ContainsText("goes at 1.1 GB/s: of the network that was simulated."));
   for (const std::string& damaged : std::vector<std::string>{
            std::string("7"), R"({"predicted":7})", R"({"predicted":[]})", steps + "true" + costs + one + "]}",
            steps + "true" + costs + R"({"ranks":2,"speed_up":-1},{"ranks":"x"},[])" + "]}"})
