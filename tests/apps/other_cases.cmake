@@ -123,6 +123,17 @@ if(TANDEM_HAS_MPI)
     ARGS --factor 1)
 endif()
 
+# sgd_lab: its figures, and what it refuses.
+app_case(PROGRAM sgd_lab NAME "help" OUT "--break" "--ranks" ARGS --help)
+app_case(PROGRAM sgd_lab NAME "unknown part" EXIT 2 ERR "--break: unknown part 'sync-gard': did you mean sync-grad? (choices: sync-init,"
+  ARGS --break sync-gard)
+app_case(PROGRAM sgd_lab NAME "one rank" EXIT 2 ERR "--ranks: 1 is not between 2 and 8" ARGS --ranks 1)
+app_case(PROGRAM sgd_lab NAME "unknown option" EXIT 2 ERR "unknown option --rank: did you mean --ranks?" ARGS --rank 2)
+app_case(PROGRAM sgd_lab NAME "stray word" EXIT 2 ERR "unexpected argument 'sync-init'" ARGS sync-init)
+add_test(NAME "sgd_lab: figures of the lesson"
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_sgd_lab.py $<TARGET_FILE:sgd_lab>)
+set_tests_properties("sgd_lab: figures of the lesson" PROPERTIES ENVIRONMENT "${app_environment}" TIMEOUT 120)
+
 # `tandem`: names, help and completion.
 app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train                     train a network" ARGS help)
 app_case(PROGRAM tandem_program NAME "nothing" OUT "usage: tandem COMMAND")

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What sgd_lab prints, computed again: check_sgd_lab.py PROGRAM"""
+import re
+import subprocess
+import sys
+
+from run_case import environment
+
+RANKS = 4
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+def run(program, *options):
+    done = subprocess.run([program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), timeout=100)
+    check(done.returncode == 0 and not done.stderr, f"{options}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def section(text, number):
+    """Section `number` of the lesson."""
+    found = re.search(rf"^{number}\. .*?(?=^{number + 1}\. |\Z)", text, re.MULTILINE | re.DOTALL)
+    check(found, f"no section {number} in\n{text}")
+    return found[0]
+
+
+def check_weights(text):
+    rows = [line.split() for line in section(text, 1).splitlines()[3:] if line]
+    check(len(rows) == RANKS, rows)
+    check(len({row[1] for row in rows}) == RANKS, f"drawn weights are alike: {rows}")
+    check({row[3] for row in rows} == {rows[0][1]} and {row[4] for row in rows} == {rows[0][2]}, f"rank 0's weights did not arrive: {rows}")
+
+
+def check_batches(text):
+    batches = [line.split("examples ")[1].split() for line in section(text, 2).splitlines() if ": examples " in line]
+    classes = [line.split()[1:] for line in section(text, 2).splitlines() if line.strip().startswith("classes")]
+    numbers = [int(word) for batch in batches for word in batch]
+    check(len(batches) == RANKS and len(set(numbers)) == 8 * RANKS, f"micro-batches overlap: {batches}")
+    # Image i of the drawn shapes is of class i mod 10.
+    check([[str(int(word) % 10) for word in batch] for batch in batches] == classes, f"{batches} are not of classes {classes}")
+
+
+def check_gradient(text):
+    norms = dict(re.findall(r"^  (\S.*?)  +norm (\S+)$", section(text, 3), re.MULTILINE))
+    relative = float(re.search(r"relative difference +(\S+)", text)[1])
+    averaged, single = float(norms["averaged over ranks"]), float(norms["single process"])
+    check(abs(averaged - single) <= relative * single + 1e-6 and relative < 32 * 6e-8, section(text, 3))
+    own = [float(norm) for norm in re.findall(r"gradient norm (\S+)", text)]
+    check(len(own) == RANKS and averaged <= sum(own) / RANKS, f"a mean of gradients of norms {own} has norm {averaged}")
+
+
+def check_replicas(text):
+    hashes = re.findall(r"rank \d: ([0-9a-f]{16})  ([0-9a-f]{16})", section(text, 4))
+    check(len(hashes) == RANKS and len(set(hashes)) == 1 and hashes[0][0] != hashes[0][1], hashes)
+
+
+def check_ring(text):
+    """Follows the messages by hand."""
+    blocks = re.split(r"^  (?:before|round .*)\n", section(text, 5), flags=re.MULTILINE)[1:]
+    tables = [[[int(word) for word in row.split()] for row in re.findall(r"rank \d: ([ \d]+)$", block, re.MULTILINE)] for block in blocks]
+    check(len(blocks) == 1 + 2 * (RANKS - 1), f"{len(blocks) - 1} rounds")
+    values = tables[0]
+    sums = [sum(column) for column in zip(*values)]
+    for block, table in zip(blocks[1:], tables[1:]):
+        before = [list(row) for row in values]
+        messages = re.findall(r"rank (\d) -> (\d): chunk (\d), (\d+) \((added|copied)\)", block)
+        check(len(messages) == RANKS, block)
+        for start, end, chunk, value, how in messages:
+            start, end, chunk = int(start), int(end), int(chunk)
+            check(before[start][chunk] == int(value), f"rank {start} does not have {value}:\n{block}")
+            values[end][chunk] = int(value) + (before[end][chunk] if how == "added" else 0)
+        check(values == table, f"{values} is not what is shown:\n{block}")
+    check(values == [sums] * RANKS, f"{values} are not the sums {sums}")
+
+
+def check_broken(text, name, expected, distance_at_1):
+    part = re.search(rf"^Left out: {name}\n.*?^Different examples.*?$", text, re.MULTILINE | re.DOTALL)[0]
+    check(expected in part, f"{expected} is not in\n{part}")
+    rows = [[float(word) for word in line.split()] for line in part.splitlines() if re.fullmatch(r"[ \d.]+", line)]
+    check(rows[-1][0] == 20 and all(row[3] == 0.0 for row in rows), part)
+    check((rows[0][4] > 0.0) == (name == "sync-init") and (rows[1][4] > 0.0) == distance_at_1, part)
+
+
+def main():
+    program = sys.argv[1]
+    text = run(program, "--steps", "20", "--seed", "3")
+    check_weights(text)
+    check_batches(text)
+    check_gradient(text)
+    check_replicas(text)
+    check_ring(text)
+    check_broken(text, "sync-init", "Its replicas differ before the first step", True)
+    check_broken(text, "sync-grad", "Its replicas differ from step 1 on", True)
+    check_broken(text, "sampler", "Its replicas never differ; rank 0's weights and those of the intact run differ from step 1 on", False)
+    check_broken(text, "order", "Its replicas differ from step 1 on", True)
+    one = run(program, "--steps", "20", "--seed", "3", "--break", "sync-grad")
+    check(one.count("Left out: ") == 1, one)
+    without_times = [re.sub(r".*\(medians\)", "", lesson.split("7. What")[0]) for lesson in (text, one)]
+    check(without_times[0] == without_times[1], "two runs of one seed differ")
+
+
+main()
