@@ -24,6 +24,7 @@ std::optional<LabOptions> read_command_line(int argc, const char* const* argv) {
   app.add_option("--break", broken,
                  "The part that is left out of a second run: sync-init, sync-grad, sampler, order, or all, one after "
                  "the other");
+  apps::expect_path(*app.add_option("--html", options.html_file, "Also write the lesson, with pictures, as this page"));
   if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
   options.ranks = static_cast<int>(ranks);
   options.steps = static_cast<int>(steps);

@@ -33,6 +33,7 @@ struct LabOptions {
   int steps = 300;
   std::uint64_t seed = 1;
   std::vector<PartEntry> broken;  ///< of each a run without it
+  std::string html_file;          ///< empty: none
 };
 
 }  // namespace tandem::sgd_lab

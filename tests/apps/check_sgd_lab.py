@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""What sgd_lab prints, computed again: check_sgd_lab.py PROGRAM"""
+"""What sgd_lab prints and writes, computed again: check_sgd_lab.py text|page|browser PROGRAM FOLDER
+
+text: the lesson as text. page: its page, which has the same figures, and loads nothing. browser: the page in headless Chromium, wide
+and narrow, its buttons and sliders; exit code 77 without one.
+"""
+import html
+import pathlib
 import re
 import subprocess
 import sys
 
-from run_case import environment
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from browser import NARROW, Browser, find_browser  # noqa: E402
+from run_case import environment  # noqa: E402
 
 RANKS = 4
 
@@ -84,8 +92,7 @@ def check_broken(text, name, expected, distance_at_1):
     check((rows[0][4] > 0.0) == (name == "sync-init") and (rows[1][4] > 0.0) == distance_at_1, part)
 
 
-def main():
-    program = sys.argv[1]
+def check_text(program):
     text = run(program, "--steps", "20", "--seed", "3")
     check_weights(text)
     check_batches(text)
@@ -100,6 +107,84 @@ def main():
     check(one.count("Left out: ") == 1, one)
     without_times = [re.sub(r".*\(medians\)", "", lesson.split("7. What")[0]) for lesson in (text, one)]
     check(without_times[0] == without_times[1], "two runs of one seed differ")
+
+
+def make_page(program, folder):
+    """A page, and the text that was printed with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "lesson.html"
+    path.unlink(missing_ok=True)
+    return path, run(program, "--steps", "20", "--html", str(path))
+
+
+def cells_of(table):
+    return [re.findall(r"<td[^>]*>(?:<div[^>]*></div>)?([^<]*)</td>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table, re.DOTALL)][1:]
+
+
+def check_page(path, text):
+    page = re.sub(r">\s+<", "><", path.read_text())
+    check(text.endswith(f"page  {path}\n") and len(page) < 1_000_000, f"{len(page)} characters")
+    check(not re.search(r"(?:src|href)=.(?!data:)|url\(|@import|https?://(?!www.w3.org)", page), "the page asks for something")
+    for pattern in (r"[0-9a-f]{16}", r"gradient norm \S+", r"Its replicas .*\.", r"\(medians\)"):
+        for figure in re.findall(pattern, text):
+            check(figure in html.unescape(page), f"{figure} of the text is not on the page")
+    relative = re.search(r"relative difference +(\S+)", text)[1]
+    check(f"<span>Relative difference</span><b>{relative}</b>" in page, f"relative difference {relative}")
+    # The ring: each sum is that of its parts, and the last round has the sums of the first table.
+    rounds = [cells_of(table) for table in re.findall(r"<table>(.*?)</table>", page.split('id="ring"')[1].split("</ol>")[0], re.DOTALL)]
+    check(len(rounds) == 1 + 2 * (RANKS - 1), f"{len(rounds)} tables")
+    added = re.findall(r">(\d+) \+ (\d+) = (\d+)<", page)
+    check(len(added) == RANKS * (RANKS - 1) and all(int(a) + int(b) == int(c) for a, b, c in added), added)
+    sums = [str(sum(map(int, column))) for column in zip(*rounds[0])]
+    check(rounds[-1] == [sums] * RANKS, f"{rounds[-1]} are not the sums {sums}")
+    # Speed-up: N batches in the time of computing and exchanging.
+    compute = float(re.search(r'id="compute">([\d.]+)<', page)[1])
+    rows = cells_of(re.search(r'<table id="speed">(.*?)</table>', page, re.DOTALL)[1])
+    check([row[0] for row in rows] == ["1", "2", "4", "8", "16", "32", "64"], rows)
+    for ranks, exchange, factor, _ in rows:
+        expected = int(ranks) * compute / (compute + float(exchange))
+        check(abs(float(factor) - expected) <= 0.005 + 0.002 * expected, f"{ranks} ranks: {factor} is not {expected}")
+
+
+def check_in_browser(path):
+    program = find_browser()
+    if program is None:
+        print("skipped: no Chromium here (apt-get install chromium)")
+        sys.exit(77)
+    shown = "[...document.querySelectorAll('#ring > li')].map(e => e.hidden ? 0 : 1).join('')"
+    table = "document.getElementById('speed').innerText"
+    with Browser(program) as browser:
+        for width in (1280, NARROW):
+            browser.show(width)
+            browser.open(path.resolve().as_uri())
+            faults = browser.faults() + browser.too_wide()
+            check(not faults, f"{width} px: {faults}")
+            check(browser.evaluate(shown) == "1000000", browser.evaluate(shown))
+            browser.evaluate("for (let i = 0; i < 6; ++i) document.getElementById('next').click()")
+            check(browser.evaluate(shown) == "0000001" and browser.evaluate("document.getElementById('next').disabled"), "the last round")
+            browser.evaluate("document.getElementById('back').click()")
+            check(browser.evaluate(shown) == "0000010", browser.evaluate(shown))
+            check(not browser.too_wide(), f"round 5 at {width} px: {browser.too_wide()}")
+            written = [[cell.strip() for cell in row] for row in cells_of(re.search(r'<table id="speed">(.*?)</table>', path.read_text(), re.DOTALL)[1])]
+            now = [line.split() for line in browser.evaluate(table).splitlines() if line[:1].isdigit()]
+            check(now == [row[:3] for row in written], f"the script computes {now}, the page has {written}")
+            for slider, place in (("batch", 0), ("weights", 3), ("gigabits", 0)):
+                browser.evaluate(f"{{ const s = document.getElementById('{slider}'); s.value = {place}; s.oninput(); }}")
+            slower = [line.split() for line in browser.evaluate(table).splitlines() if line[:1].isdigit()]
+            check(float(slower[-1][2]) < float(now[-1][2]), f"a slower network and smaller batches: {slower}")
+            check(not browser.faults() and not browser.too_wide(), f"{browser.faults()} {browser.too_wide()}")
+
+
+def main():
+    what, program, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    if what == "text":
+        check_text(program)
+        return
+    path, text = make_page(program, folder)
+    if what == "page":
+        check_page(path, text)
+    else:
+        check_in_browser(path)
 
 
 main()

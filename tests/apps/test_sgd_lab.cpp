@@ -1,6 +1,8 @@
 // The figures of sgd_lab's lesson, computed otherwise.
 #include "apps/sgd_lab/command_line.h"
+#include "apps/sgd_lab/page.h"
 #include "apps/sgd_lab/text.h"
+#include "tandem/comm/cost/speed_up.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -74,6 +76,22 @@ TEST_CASE("sgd_lab: the ring leaves the sums of all ranks on all ranks, in 2(N -
       for (std::size_t chunk = 0; chunk < size; ++chunk) sums[chunk] += row[chunk];
     CHECK(ring.rounds.back().after == Values(size, sums));
     CHECK(ring.rounds[0].after != ring.rounds.back().after);
+  }
+}
+
+TEST_CASE("sgd_lab: the speed-up of its page is that of comm/cost") {
+  const SpeedGrid grid = make_speed_grid();
+  REQUIRE(grid.exchange.size() ==
+          grid.gigabits.size() * grid.microseconds.size() * grid.weights.size() * grid.ranks.size());
+  comm::MessageCosts costs = comm::usual_message_costs();
+  costs.between_hosts = comm::CostCurve::line(1e-6 * grid.microseconds[2], 1e9 / 8 * grid.gigabits[1]);
+  const comm::StepCosts step{.seconds = 0.002, .window = 0.0, .bucket_bytes = {4 * grid.weights[1]}};
+  const std::vector<comm::SpeedUp> expected = comm::predict_speed_ups(step, 64, costs);
+  REQUIRE(expected.size() == grid.ranks.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(grid.ranks[i] == expected[i].ranks);
+    const double factor = speed_up(grid.ranks[i], 0.002, grid.exchange[grid.index(1, 2, 1, i)]);
+    CHECK(std::abs(factor - expected[i].factor) < 1e-9 * expected[i].factor);
   }
 }
 
