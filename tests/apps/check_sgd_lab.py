@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""What sgd_lab prints and writes, computed again: check_sgd_lab.py text|page|browser PROGRAM FOLDER
+"""What sgd_lab prints and writes, computed again: check_sgd_lab.py text|page|browser|guide PROGRAM FOLDER
 
 text: the lesson as text. page: its page, which has the same figures, and loads nothing. browser: the page in headless Chromium, wide
-and narrow, its buttons and sliders; exit code 77 without one.
+and narrow, its buttons and sliders; exit code 77 without one. guide: each command of docs/synchronous-sgd.md runs, and what is quoted below it stands in
+what it prints, with numbers that are not whole within 10 %.
 """
 import html
+import math
+import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
 from browser import NARROW, Browser, find_browser  # noqa: E402
 from run_case import environment  # noqa: E402
 
@@ -175,10 +180,42 @@ def check_in_browser(path):
             check(not browser.faults() and not browser.too_wide(), f"{browser.faults()} {browser.too_wide()}")
 
 
+def is_alike(quoted, printed):
+    if quoted == printed:
+        return True
+    try:
+        return "." in quoted and math.isclose(float(quoted), float(printed), rel_tol=0.1, abs_tol=1e-6)
+    except ValueError:
+        return False
+
+
+def check_guide(program, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    program = os.path.abspath(program)
+    os.chdir(folder)
+    printed, commands, quoted = [], 0, 0
+    for kind, block in re.findall(r"^ *```(sh|text)\n(.*?)^ *```$", (ROOT / "docs/synchronous-sgd.md").read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            words = line.split()
+            if kind == "sh":
+                words = shlex.split(line)
+                check(words[0] == "build/cpu/apps/sgd_lab", line)
+                printed = [row.split() for row in run(program, *words[1:]).splitlines()]
+                commands += 1
+                continue
+            found = any(len(row) == len(words) and all(map(is_alike, words, row)) for row in printed)
+            check(found, f"docs/synchronous-sgd.md: not printed by the command above: {line}")
+            quoted += 1
+    check(commands >= 6 and quoted >= 20, f"{commands} commands, {quoted} lines")
+
+
 def main():
     what, program, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     if what == "text":
         check_text(program)
+        return
+    if what == "guide":
+        check_guide(program, folder)
         return
     path, text = make_page(program, folder)
     if what == "page":

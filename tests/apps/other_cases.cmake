@@ -134,7 +134,7 @@ app_case(PROGRAM sgd_lab NAME "a page in no folder" EXIT 2
   ERR "app_files/none/lesson.html: cannot write: there is no directory app_files/none; make it, or name another"
   ARGS --html app_files/none/lesson.html)
 app_case(PROGRAM sgd_lab NAME "a page without a name" EXIT 2 ERR "--html" ARGS --html "")
-foreach(part text page browser)
+foreach(part text page browser guide)
   add_test(NAME "sgd_lab: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_sgd_lab.py ${part}
     $<TARGET_FILE:sgd_lab> ${CMAKE_CURRENT_BINARY_DIR}/sgd_lab_${part})
   set_tests_properties("sgd_lab: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
