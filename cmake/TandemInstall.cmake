@@ -56,7 +56,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_
 
 # Those that were built. Shells look for completions by the name that is typed.
 if(TANDEM_BUILD_APPS)
-  set(programs allreduce_bench cifar_train conv_bench device_query tandem_doctor tandem_predict tandem_program tandem_report train_bench)
+  set(programs allreduce_bench cifar_train conv_bench device_query sgd_lab tandem_doctor tandem_predict tandem_program tandem_report train_bench)
   if(TANDEM_SHARED)
     file(RELATIVE_PATH folder /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
     set_target_properties(${programs} PROPERTIES INSTALL_RPATH $ORIGIN/${folder})

@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"bench-conv", "conv_bench", "time convolutions, against cuDNN and oneDNN where they are there"},
     {"bench-train", "train_bench", "time whole training steps"},
     {"bench-comm", "allreduce_bench", "time collectives, backend beside backend; with mpirun"},
+    {"lab", "sgd_lab", "learn synchronous SGD: a step in detail, and what breaks without a part of it"},
     {"doctor", "tandem_doctor", "tell whether this machine can train, and what to do where it cannot"},
     {"devices", "device_query", "list what this build can compute on"},
 };

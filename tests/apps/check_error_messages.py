@@ -184,6 +184,8 @@ CASES = [
     ("allreduce_bench --collective send_receive",),
     ("allreduce_bench --collective barrier --roofline",),
     ("allreduce_bench --csv nowhere/rows.csv",),
+    ("sgd_lab --break sync-gard",),
+    ("sgd_lab --ranks 1",),
     # Data scripts.
     ("get_data.sh",),
     ("get_data.sh imagenet",),

@@ -128,6 +128,23 @@ if(TANDEM_HAS_MPI)
     ARGS --factor 1)
 endif()
 
+# sgd_lab: its figures, and what it refuses.
+app_case(PROGRAM sgd_lab NAME "help" OUT "--break" "--ranks" ARGS --help)
+app_case(PROGRAM sgd_lab NAME "unknown part" EXIT 2 ERR "--break: unknown part 'sync-gard': did you mean sync-grad? (choices: sync-init,"
+  ARGS --break sync-gard)
+app_case(PROGRAM sgd_lab NAME "one rank" EXIT 2 ERR "--ranks: 1 is not between 2 and 8" ARGS --ranks 1)
+app_case(PROGRAM sgd_lab NAME "unknown option" EXIT 2 ERR "unknown option --rank: did you mean --ranks?" ARGS --rank 2)
+app_case(PROGRAM sgd_lab NAME "stray word" EXIT 2 ERR "unexpected argument 'sync-init'" ARGS sync-init)
+app_case(PROGRAM sgd_lab NAME "a page in no folder" EXIT 2
+  ERR "app_files/none/lesson.html: cannot write: there is no directory app_files/none; make it, or name another"
+  ARGS --html app_files/none/lesson.html)
+app_case(PROGRAM sgd_lab NAME "a page without a name" EXIT 2 ERR "--html" ARGS --html "")
+foreach(part text page browser guide)
+  add_test(NAME "sgd_lab: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_sgd_lab.py ${part}
+    $<TARGET_FILE:sgd_lab> ${CMAKE_CURRENT_BINARY_DIR}/sgd_lab_${part})
+  set_tests_properties("sgd_lab: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+endforeach()
+
 # `tandem`: names, help and completion.
 app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train                     train a network" ARGS help)
 app_case(PROGRAM tandem_program NAME "nothing" OUT "usage: tandem COMMAND")

@@ -6,13 +6,14 @@
 
 namespace tandem::train::report {
 
-void begin_page(HtmlWriter& html, const std::string& title, std::string_view style) {
+void begin_page(HtmlWriter& html, const std::string& title, std::string_view style, Scripts scripts) {
   html.open("html", {{"lang", "en"}});
   html.open("head");
   html.empty_element("meta", {{"charset", "utf-8"}});
-  // Nothing is loaded and nothing runs, whatever the files of the run hold.
+  // Nothing is loaded.
+  const std::string allowed = scripts == Scripts::of_this_page ? "; script-src 'unsafe-inline'" : "";
   html.empty_element("meta", {{"http-equiv", "Content-Security-Policy"},
-                              {"content", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"}});
+                              {"content", "default-src 'none'; style-src 'unsafe-inline'; img-src data:" + allowed}});
   html.empty_element("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   html.empty_element("link", {{"rel", "icon"}, {"href", "data:,"}});
   html.element("title", title);

@@ -1,0 +1,20 @@
+// The lesson as a page.
+#pragma once
+
+#include "apps/sgd_lab/lesson.h"
+#include "apps/sgd_lab/speed.h"
+
+#include <string>
+#include <string_view>
+
+namespace tandem::sgd_lab {
+
+/// An HTML page that loads nothing. Its script steps through the ring and follows the sliders; without it the page
+/// shows all rounds, and one speed-up.
+std::string lesson_page(const Lesson& lesson, const SpeedGrid& speed);
+
+/// Of the page alone.
+std::string_view page_style();
+std::string_view page_script();
+
+}  // namespace tandem::sgd_lab

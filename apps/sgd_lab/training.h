@@ -1,0 +1,44 @@
+// Runs of data-parallel SGD written out, with all that a lesson wants to know of them.
+#pragma once
+
+#include "apps/sgd_lab/options.h"
+#include "tandem/data/image_dataset.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tandem::sgd_lab {
+
+inline constexpr std::int64_t kBatchPerRank = 8;
+inline constexpr double kLearningRate = 0.02, kMomentum = 0.9;
+
+/// All weights, or all gradients, of the network one after another.
+using Flat = std::vector<float>;
+
+/// The examples of a lesson: small drawn shapes, grey.
+struct Examples {
+  data::ImageDataset training, held_out;
+};
+Examples make_examples(std::uint64_t seed);
+
+/// What one rank went through.
+struct RankRecord {
+  Flat drawn;                                      ///< weights before the broadcast
+  Flat own_gradient, gradient;                     ///< of the first step, before and after the exchange
+  std::vector<std::vector<std::int64_t>> batches;  ///< numbers of the examples, by step
+  std::vector<Flat> weights;                       ///< before the first step, and behind each
+  std::vector<double> losses;                      ///< on the held-out examples, of the same weights
+  std::vector<double> compute_seconds;             ///< of forward, backward and update, by step
+  std::vector<double> exchange_seconds;            ///< of the two all-reduces and waiting for other ranks, by step
+};
+
+using Run = std::vector<RankRecord>;  ///< by rank
+
+/// Trains the replicas by synchronous SGD, `without` one of its parts; each rank is a thread.
+Run train_replicas(const LabOptions& options, const Examples& examples, std::optional<Part> without);
+
+/// The gradient of the mean loss of these examples at these weights, computed at once.
+Flat single_process_gradient(const Flat& weights, const Examples& examples, const std::vector<std::int64_t>& batch);
+
+}  // namespace tandem::sgd_lab
