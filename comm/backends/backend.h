@@ -4,7 +4,6 @@
 #include "tandem/comm/collective.h"
 #include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"
-#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/comm/work.h"
 
 #include <cstdint>
@@ -17,6 +16,7 @@
 
 namespace tandem::comm {
 
+struct NetworkModel;
 class StepStatus;
 
 /// Where a rank stands among all ranks and among those of its host. `node` is the lowest rank on the same host.
@@ -96,9 +96,11 @@ class Backend {
   virtual std::string thread_obstacle() const { return ""; }
 };
 
-/// The backend of a group of one. It sends nothing; where `network` is given, costs() are those of messages on it, and
-/// predicted_all_reduce_seconds() those of two ranks, each on a host of its own: gradients are cut into the same
-/// buckets as on two ranks, of which the speed-up is predicted then.
-std::unique_ptr<Backend> make_self_backend(const std::optional<NetworkModel>& network = {});
+/// The backend of a group of one, which sends nothing.
+std::unique_ptr<Backend> make_self_backend();
+
+/// The same with costs() of messages on a network, and predicted_all_reduce_seconds() of two ranks, each on a host of
+/// its own: gradients are cut into the same buckets as on two ranks, of which the speed-up is predicted then.
+std::unique_ptr<Backend> make_self_backend(const NetworkModel& network);
 
 }  // namespace tandem::comm

@@ -4,7 +4,10 @@
 #include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/algorithms.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/core/error.h"
+
+#include <optional>
 
 namespace tandem::comm {
 
@@ -23,7 +26,7 @@ class SelfBackend final : public Backend {
       copy_block(collective.input, collective.output, collective.bytes(collective.count()));
     return done_work();
   }
-  std::unique_ptr<Backend> subgroup(std::span<const int>) override { return make_self_backend(network_); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { return std::make_unique<SelfBackend>(network_); }
   std::optional<MessageCosts> costs() const override {
     return network_ ? std::optional(real_time_costs_of(*network_)) : std::nullopt;
   }
@@ -40,7 +43,9 @@ class SelfBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_self_backend(const std::optional<NetworkModel>& network) {
+std::unique_ptr<Backend> make_self_backend() { return std::make_unique<SelfBackend>(std::nullopt); }
+
+std::unique_ptr<Backend> make_self_backend(const NetworkModel& network) {
   return std::make_unique<SelfBackend>(network);
 }
 

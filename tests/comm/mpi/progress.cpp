@@ -27,7 +27,7 @@ TEST_CASE("with a progress thread an all-reduce is done though nobody polls") {
   const Tensor ones = Tensor::full({1 << 20}, 1.0);
   group->barrier();
   const auto work = group->all_reduce_async(Out(ones));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // a poll would move it on
   CHECK(work->poll());
   CHECK(ones.narrow(0, (1 << 20) - 1, 1).item() == group->size());
 }
