@@ -4,6 +4,8 @@
 #include "tandem/comm/transports/shared_memory/first_fault.h"
 #include "tandem/core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <sstream>
 
 #include <unistd.h>
 
@@ -40,6 +43,21 @@ std::string text_in(const char (&chars)[Size]) {
   return {chars, strnlen(chars, Size)};
 }
 
+/// What ranks of other hosts know of a rank.
+struct Identity {
+  int node = 0;
+  std::int64_t process = 0;
+  std::string host;
+};
+
+std::string own_identity(const Place& place) { return fmt::format("{} {} {}", place.node, getpid(), host_name()); }
+
+Identity identity_of(const std::string& text) {
+  Identity result;
+  std::istringstream(text) >> result.node >> result.process >> result.host;
+  return result;
+}
+
 double seconds_since(std::int64_t then, std::int64_t now) {
   return then == 0 ? 0.0 : std::max(0.0, static_cast<double>(now - then) * 1e-9);
 }
@@ -57,10 +75,12 @@ std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
 RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   RankView view;
   view.rank = rank;
-  if (status.magic.load(std::memory_order_acquire) != RankStatus::kMagic) return view;
-  view.is_known = true;
+  const std::uint64_t magic = status.magic.load(std::memory_order_acquire);
+  if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere) return view;
   view.host = text_in(status.host);
   view.process = status.process;
+  view.is_known = magic == RankStatus::kMagic;
+  if (!view.is_known) return view;
   const bool is_saved = status.saved_at != 0;
   view.state =
       is_saved ? static_cast<ProcessState>(status.saved_state) : state_of_process(status.process, status.process_start);
@@ -81,6 +101,18 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   view.collectives = last_of(status.collectives);
   view.messages = last_of(status.messages);
   return view;
+}
+
+/// Names the ranks that cannot show anything here themselves: those of other hosts, or all others.
+void show_identities(std::span<const std::string> identities, const Place& place, bool shares_memory,
+                     std::span<RankStatus> statuses) {
+  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
+    const Identity identity = identity_of(identities[rank]);
+    if (static_cast<int>(rank) == place.rank || (shares_memory && identity.node == place.node)) continue;
+    statuses[rank].process = identity.process;
+    copy_text(identity.host, statuses[rank].host);
+    statuses[rank].magic.store(RankStatus::kElsewhere, std::memory_order_release);
+  }
 }
 
 }  // namespace
@@ -116,6 +148,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
       fault = error.what();
     }
   };
+  const std::vector<std::string> identities = backend.all_gather_bytes(own_identity(place_));
   if (makes) attempt([&] { memory_ = SharedMemory::create(bytes, own, kFileName); });
   const std::vector<std::string> handles = backend.all_gather_bytes(memory_ ? memory_->handle() : "");
   const std::string& handle = handles[static_cast<std::size_t>(place_.node)];
@@ -132,6 +165,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
     data = static_cast<std::byte*>(std::align(alignof(RankStatus), static_cast<std::size_t>(bytes), begin, space));
   }
   statuses_ = {reinterpret_cast<RankStatus*>(data), ranks};
+  if (makes || !memory_) show_identities(identities, place_, memory_ != nullptr, statuses_);
   RankStatus& status = mine();
   status.process = getpid();
   status.process_start = start_of_process(getpid());
