@@ -42,7 +42,7 @@ std::string_view word_of(const RankView& rank) {
 }
 
 std::string name_of(const RankView& rank) {
-  if (!rank.is_known) return fmt::format("rank {}, of which nothing is known here,", rank.rank);
+  if (!rank.is_known && rank.host.empty()) return fmt::format("rank {}, of which nothing is known here,", rank.rank);
   if (rank.host.empty()) return fmt::format("rank {}", rank.rank);
   return fmt::format("rank {} (host {}, pid {}{})", rank.rank, rank.host, rank.process, word_of(rank));
 }
@@ -62,6 +62,7 @@ std::string last_finished(const RankView& rank) {
 
 /// What a rank that the others wait for is in; it begins with "it".
 std::string what_it_does(const RankView& rank) {
+  if (!rank.is_known) return "it shows nothing here";
   std::string text = last_finished(rank);
   if (rank.end == RankEnd::left) return text + ", and has left the group";
   if (rank.end == RankEnd::failed) return text + ", and has left the group by an error";
@@ -279,13 +280,30 @@ Diagnosis explain_late(const GroupView& group, const OperationView& operation, c
   return result;
 }
 
+/// All that show anything here have entered and wait: for ranks of other hosts.
+Diagnosis explain_silence(const GroupView& group, const RankView& waiting, const std::vector<int>& silent) {
+  const RankView& first = rank_of(group, silent.front());
+  Diagnosis result{.blamed = silent};
+  result.cause = fmt::format("{} does not answer in {}, for {:.1f} s", name_of(first), describe(waiting.waits_for),
+                             waiting.waiting_time);
+  for (const int rank : silent)
+    if (rank != first.rank) result.lines.push_back(fmt::format("nor does {}", name_of(rank_of(group, rank))));
+  for (std::string& line : waiting_lines(group, silent)) result.lines.push_back(std::move(line));
+  result.remedy =
+      "what ranks of another host do is told there; if nothing is, look at that host, and at the network: a link may "
+      "be "
+      "down";
+  return result;
+}
+
 /// All have entered, and it does not end.
 Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
   const OperationView& operation = waiting.waits_for;
   std::vector<int> absent;
   for (const RankView& rank : group.ranks) {
     const bool waits_there = rank.is_waiting && rank.waits_for.number == operation.number;
-    if (rank.finished < operation.number && (!waits_there || !can_go_on(rank))) absent.push_back(rank.rank);
+    if (rank.is_known && rank.finished < operation.number && (!waits_there || !can_go_on(rank)))
+      absent.push_back(rank.rank);
   }
   Diagnosis result{.blamed = absent.empty() ? absent : worst_of(group, absent)};
   if (absent.empty()) {
@@ -338,11 +356,16 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
   const OperationView operation = missed_operation(group, rank);
   if (operation.number == 0) return {.cause = fmt::format("rank {} waits", waiting), .lines = waiting_lines(group, {})};
   if (operation.is_message()) return explain_message(group, rank);
-  std::vector<int> late;
-  for (const RankView& other : group.ranks)
-    if (!other.is_known || other.started < operation.number) late.push_back(other.rank);
+  std::vector<int> late, silent;
+  for (const RankView& other : group.ranks) {
+    if (!other.is_known)
+      silent.push_back(other.rank);
+    else if (other.started < operation.number)
+      late.push_back(other.rank);
+  }
   if (!late.empty()) return explain_late(group, operation, late);
-  return explain_stuck(group, rank);
+  Diagnosis stuck = explain_stuck(group, rank);
+  return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
 }
 
 bool is_long_work(const GroupView& group, const Diagnosis& diagnosis) {

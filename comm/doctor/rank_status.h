@@ -99,6 +99,7 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
   static constexpr std::uint64_t kMagic = 0x316b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
 
   // Written once.

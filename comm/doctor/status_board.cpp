@@ -17,6 +17,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 namespace tandem::comm {
@@ -34,20 +35,32 @@ std::string host_name() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
 }
 
-/// Alike for processes that see each other, whatever hosts a simulated network puts them on.
-std::string machine() {
-  std::string text = host_name(), start;
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  file >> start;
+/// What all ranks know of a rank.
+struct Identity {
+  std::int64_t process = 0;
+  std::string host;
+  std::string machine;  ///< alike for processes that see each other, whatever hosts a simulated network puts them on
+};
+
+std::string own_identity() {
+  std::string start;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> start;
   std::error_code none;
-  return fmt::format("{} {} {}", text, start, std::filesystem::read_symlink("/proc/self/ns/pid", none).string());
+  return fmt::format("{} {} {}:{}:{}", getpid(), host_name(), host_name(), start,
+                     std::filesystem::read_symlink("/proc/self/ns/pid", none).string());
 }
 
-/// The lowest rank on this rank's machine.
-int first_on_machine(Backend& backend) {
-  const std::vector<std::string> machines = backend.all_gather_bytes(machine());
-  const auto mine = static_cast<std::size_t>(backend.place().rank);
-  return static_cast<int>(std::ranges::find(machines, machines[mine]) - machines.begin());
+Identity identity_of(const std::string& text) {
+  Identity result;
+  std::istringstream(text) >> result.process >> result.host >> result.machine;
+  return result;
+}
+
+/// By rank. Collective.
+std::vector<Identity> exchange_identities(Backend& backend) {
+  std::vector<Identity> all;
+  for (const std::string& text : backend.all_gather_bytes(own_identity())) all.push_back(identity_of(text));
+  return all;
 }
 
 template <std::size_t Size>
@@ -77,10 +90,12 @@ std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
 RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   RankView view;
   view.rank = rank;
-  if (status.magic.load(std::memory_order_acquire) != RankStatus::kMagic) return view;
-  view.is_known = true;
+  const std::uint64_t magic = status.magic.load(std::memory_order_acquire);
+  if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere) return view;
   view.host = text_in(status.host);
   view.process = status.process;
+  view.is_known = magic == RankStatus::kMagic;
+  if (!view.is_known) return view;
   const bool is_saved = status.saved_at != 0;
   view.state =
       is_saved ? static_cast<ProcessState>(status.saved_state) : state_of_process(status.process, status.process_start);
@@ -101,6 +116,19 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   view.collectives = last_of(status.collectives);
   view.messages = last_of(status.messages);
   return view;
+}
+
+/// Names the ranks that cannot show anything here themselves: those of other hosts, or all others.
+void show_identities(std::span<const Identity> identities, int own_rank, bool shares_memory,
+                     std::span<RankStatus> statuses) {
+  const auto own = static_cast<std::size_t>(own_rank);
+  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
+    const Identity& identity = identities[rank];
+    if (rank == own || (shares_memory && identity.machine == identities[own].machine)) continue;
+    statuses[rank].process = identity.process;
+    copy_text(identity.host, statuses[rank].host);
+    statuses[rank].magic.store(RankStatus::kElsewhere, std::memory_order_release);
+  }
 }
 
 }  // namespace
@@ -127,7 +155,10 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   const auto ranks = static_cast<std::size_t>(place_.size);
   const std::int64_t bytes = kBytes * place_.size;
   const ByteRange own{place_.rank * kBytes, kBytes};
-  const int first = first_on_machine(backend);
+  const std::vector<Identity> identities = exchange_identities(backend);
+  const auto on_machine =
+      std::ranges::find(identities, identities[static_cast<std::size_t>(place_.rank)].machine, &Identity::machine);
+  const auto first = static_cast<std::int32_t>(on_machine - identities.begin());
   const bool makes = place_.rank == first;
   std::string fault;
   const auto attempt = [&](const auto& body) {
@@ -153,6 +184,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
     data = static_cast<std::byte*>(std::align(alignof(RankStatus), static_cast<std::size_t>(bytes), begin, space));
   }
   statuses_ = {reinterpret_cast<RankStatus*>(data), ranks};
+  if (makes || !memory_) show_identities(identities, place_.rank, memory_ != nullptr, statuses_);
   RankStatus& status = mine();
   status.process = getpid();
   status.process_start = start_of_process(getpid());

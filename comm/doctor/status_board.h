@@ -14,8 +14,8 @@
 
 namespace tandem::comm {
 
-/// What ranks show is seen by the other ranks of their host, and outlives the rank that shows it. Ranks of other hosts
-/// are unknown here.
+/// What ranks show is seen by the other ranks of their host, and outlives the rank that shows it. Of ranks of other
+/// hosts only host and process are known here.
 class StatusBoard {
  public:
   /// The name of the memory's file in /proc/PID/fd of each of its processes.

@@ -193,9 +193,33 @@ TEST_CASE("where all have entered, one that does not wait is named, else what al
 TEST_CASE("ranks that show nothing are said to") {
   RankView unknown;
   unknown.rank = 1;
-  CHECK_THAT(explain_wait(group_of({waits(0, sum(6)), unknown}), 0).cause,
-             ContainsText("rank 1, of which nothing is known here, has not entered"));
+  CHECK_THAT(
+      explain_wait(group_of({waits(0, sum(6)), unknown}), 0).cause,
+      ContainsText("rank 1, of which nothing is known here, does not answer in all_reduce #6 sum f32[4], for 2.9 s"));
   CHECK_THAT(text_of(group_of({busy(0, 0), unknown})),
              ContainsText("it has finished no collective yet") &&
                  ContainsText("rank 1, of which nothing is known here, shows nothing"));
+}
+
+TEST_CASE("ranks of other hosts are named where all of this host wait for them, and after those of this host") {
+  RankView far = busy(2, 0);
+  far.is_known = false;
+  far.host = "g";
+  RankView farther = far;
+  farther.rank = 3;
+  const Diagnosis silence = explain_wait(group_of({waits(0, sum(6)), waits(1, sum(6)), far, farther}), 0);
+  CHECK(silence.blamed == std::vector{2, 3});
+  CHECK(silence.cause == "rank 2 (host g, pid 402) does not answer in all_reduce #6 sum f32[4], for 2.9 s");
+  CHECK(silence.lines ==
+        std::vector<std::string>{"nor does rank 3 (host g, pid 402)", "ranks 0, 1 wait in all_reduce #6 sum f32[4]"});
+  CHECK_THAT(silence.remedy, ContainsText("a link may be down"));
+  const Diagnosis late = explain_wait(group_of({waits(0, sum(6)), busy(1, 5), far, farther}), 0);
+  CHECK(late.blamed == std::vector{1});
+  CHECK(late.lines == std::vector<std::string>{"rank 0 waits in all_reduce #6 sum f32[4]"});
+  RankView stopped = waits(1, sum(6));
+  stopped.state = ProcessState::stopped;
+  CHECK(explain_wait(group_of({waits(0, sum(6)), stopped, far, farther}), 0).blamed == std::vector{1});
+  // Of a message as well, nothing is said of what is not known.
+  RankView waiting = waits(0, receive_from(2));
+  CHECK_THAT(explain_wait(group_of({waiting, busy(1, 5), far}), 0).cause, ContainsText("; it shows nothing here"));
 }

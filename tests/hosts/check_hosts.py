@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Runs on two and three hosts, which are network namespaces of this machine (hosts.py), with real mpirun between them.
+
+usage: check_hosts.py MPIRUN FOLDER_OF_THE_PROGRAMS CASE... [--backend B]
+Exit code 77, and the reason, where this machine allows no namespaces.
+"""
+import argparse
+import csv
+import hashlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from hosts import Hosts, enter_own_namespaces
+
+DEADLINE = 4  # seconds: of a wait
+SLACK = 10  # seconds: for launcher and machine
+LONGEST = 120
+# Of Open MPI's launcher: seconds of silence before it asks whether a host is there, seconds between questions, questions.
+KEEP_ALIVE = [word for name, value in (("time", 1), ("intvl", 1), ("probes", 1))
+              for word in ("--mca", f"oob_tcp_keepalive_{name}", str(value))]
+SMALL = ["--no-run-dir", "--dataset", "synthetic", "--model", "small_cnn", "--limit-test", "64", "--threads", "1", "--progress",
+         "none"]
+
+
+def limited(command, seconds=LONGEST):
+    return ["timeout", "-k", "5", str(seconds), *map(str, command)]
+
+
+def run(command):
+    """Exit code and output, with errors in it."""
+    result = subprocess.run(limited(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return result.returncode, result.stdout
+
+
+def require(condition, what, output):
+    if not condition:
+        sys.exit(f"check_hosts: {what}\n{output}")
+
+
+def require_empty(hosts, seconds=3):
+    left = hosts.left_over(seconds)
+    require(not left, f"{len(left)} processes are left on the hosts", "\n".join(left))
+
+
+def train_on(count, ranks, args):
+    """Weights in canonical mode have the same bits on any number of ranks, if and only if all messages are right."""
+    with Hosts(count, args.mpirun) as hosts:
+        canonical = ["--canonical", "4"] if count * ranks in (2, 4) else []
+        train = [args.programs / "cifar_train", *SMALL, "--limit-train", "256", "--epochs", "2", "--check-replicas", *canonical]
+        weights = pathlib.Path(hosts.folder.name, "hosts.safetensors")
+        code, output = run([*hosts.launch(ranks), *train, "--backend", args.backend, "--save-weights", weights])
+        require(code == 0, f"training on {count} x {ranks} ranks ended with {code}", output)
+        require(f"ranks    {count * ranks} x 1 thread" in output, "not all ranks were one run", output)
+        require(args.backend != "native" or "by-cost" in output, "ranks of several hosts do not send messages", output)
+        if canonical:
+            alone = pathlib.Path(hosts.folder.name, "alone.safetensors")
+            code, text = run([*train, "--backend", "self", "--save-weights", alone])
+            require(code == 0, "training on one rank", text)
+            digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (weights, alone)]
+            require(digests[0] == digests[1], "weights differ from those of one rank", output)
+        require_empty(hosts)
+        print(f"{count} hosts x {ranks}, {args.backend}: replicas are equal" +
+              (", and have the bits of one rank alone" if canonical else ""), flush=True)
+
+
+def trains(args):
+    for count, ranks in ((2, 1), (2, 2), (3, 1), (3, 2)):
+        train_on(count, ranks, args)
+
+
+def trains_quickly(args):
+    train_on(2, 1, args)
+
+
+def bench(hosts, ranks, folder, *words, launch=()):
+    """Rows of allreduce_bench, all of which must be right."""
+    table = pathlib.Path(hosts.folder.name, "rows.csv")
+    code, output = run([*hosts.launch(ranks, *launch), folder / "allreduce_bench", *words, "--csv", table])
+    require(code == 0, f"allreduce_bench ended with {code}", output)
+    print(output, flush=True)
+    with open(table, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    require(rows, "no rows", output)
+    return rows
+
+
+def adds_up(args):
+    """Two-level against flat: the results must be right; the times are printed."""
+    with Hosts(2, args.mpirun) as hosts:
+        rows = bench(hosts, 2, args.programs, "--backends", "mpi,native", "--algorithms", "ring,two-level,by-cost", "--min-bytes",
+                     "256", "--max-bytes", "4194304", "--factor", "128", "--rounds", args.rounds)
+        names = {row["backend"] for row in rows}
+        require(len(names) == 5, f"not five contenders: {sorted(names)}", "")
+        require(all(row["wrong"] == "0" for row in rows), "wrong sums", rows)
+        require_empty(hosts)
+
+
+def shaped(args):
+    """All-reduce of 4 MB where each host sends 200 Mbit/s: times are printed, with Open MPI's choice and with its ring."""
+    ring = [word for name, value in (("use_dynamic_rules", 1), ("allreduce_algorithm", 4))
+            for word in ("--mca", f"coll_tuned_{name}", str(value))]
+    with Hosts(2, args.mpirun) as hosts:
+        hosts.shape("tbf", "rate", "200mbit", "burst", "4kb", "latency", "50ms")
+        for launch in ([], ring):
+            rows = bench(hosts, 1, args.programs, "--backends", "mpi,native", "--min-bytes", "4194304", "--max-bytes", "4194304",
+                         "--rounds", args.rounds, launch=launch)
+            require(all(row["wrong"] == "0" for row in rows), "wrong sums", rows)
+        require_empty(hosts)
+
+
+def begin_training(hosts, ranks, args, *options):
+    """A run that would take minutes, in the midst of its first epoch; and the file that it writes to."""
+    log, output = (pathlib.Path(hosts.folder.name, name) for name in ("log.jsonl", "output.txt"))
+    command = [*hosts.launch(ranks, *options), args.programs / "cifar_train", *SMALL, "--limit-train", "20000", "--epochs", "99",
+               "--backend", args.backend, "--comm-timeout", DEADLINE, "--log-every", "1", "--log", log]
+    with open(output, "w", encoding="utf-8") as file:  # no pipe, which what is left over would hold open
+        process = subprocess.Popen(limited(command, LONGEST), stdout=file, stderr=subprocess.STDOUT)
+    end = time.monotonic() + 60
+    while not (log.exists() and log.read_text().count("\n") > 10):
+        if process.poll() is not None or time.monotonic() > end:
+            process.kill()
+            sys.exit(f"check_hosts: training did not begin\n{output.read_text()}")
+        time.sleep(0.05)
+    return process, output
+
+
+def seconds_until(is_so, limit):
+    begin = time.monotonic()
+    while not is_so() and time.monotonic() - begin < limit:
+        time.sleep(0.05)
+    return time.monotonic() - begin
+
+
+def cut(args):
+    """The cable of the last host is taken out in the midst of an epoch. The ranks notice at their deadline."""
+    for count, ranks in ((2, 1), (2, 2), (3, 1)):
+        with Hosts(count, args.mpirun) as hosts:
+            process, output = begin_training(hosts, ranks, args)
+            hosts.cut(count - 1)
+            far = (count - 1) * ranks
+            named = re.compile(rf"error: rank 0: .*rank \d+ \(host {hosts.names[-1]}, pid \d+\)|"
+                               rf"error: rank 0: (.*\n)+? +nor does rank {far} \(host {hosts.names[-1]}, pid \d+\)")
+            told = seconds_until(lambda: named.search(output.read_text()), DEADLINE + SLACK)
+            require(named.search(output.read_text()), "rank 0 does not name a rank of the host that was cut off", output.read_text())
+            ended = told + seconds_until(lambda: not hosts.running(str(args.programs / "cifar_train")), SLACK)
+            require(not hosts.running(str(args.programs / "cifar_train")), f"ranks still run after {ended:.1f} s", output.read_text())
+            # Open MPI's own processes wait for the network: for mpirun there is `timeout -k`, for its daemons a network.
+            process.terminate()
+            process.wait()
+            require(process.returncode != 0, "exit code 0", output.read_text())
+            hosts.mend(count - 1)
+            require_empty(hosts, 30)
+            print(f"{count} hosts x {ranks}, {args.backend}: named after {told:.1f} s, all ranks ended after {ended:.1f} s", flush=True)
+
+
+def cut_noticed_by_mpirun(args):
+    """The same, where mpirun asks for its hosts more often than the ranks' deadline: all ends by itself."""
+    with Hosts(3, args.mpirun) as hosts:
+        process, output = begin_training(hosts, 1, args, *KEEP_ALIVE)
+        hosts.cut(2)
+        took = seconds_until(lambda: process.poll() is not None, DEADLINE + SLACK)
+        require(process.poll() not in (None, 0), f"exit code {process.returncode} after {took:.1f} s", output.read_text())
+        require("lost communication with a remote daemon" in output.read_text() and hosts.addresses[2] in output.read_text(),
+                "mpirun does not name the host", output.read_text())
+        require_empty(hosts, SLACK)
+        print(f"{args.backend}: mpirun ended after {took:.1f} s, and nothing is left on any host", flush=True)
+
+
+def launcher_killed(args):
+    """SIGKILL of mpirun: nothing may go on, on any host."""
+    with Hosts(2, args.mpirun) as hosts:
+        process, _ = begin_training(hosts, 1, args)
+        launchers = subprocess.run(["pgrep", "-x", pathlib.Path(args.mpirun).name + "|orterun"], capture_output=True, text=True,
+                                   check=False).stdout.split()
+        require(launchers, "no mpirun is found", "")
+        for launcher in launchers:
+            os.kill(int(launcher), signal.SIGKILL)
+        begin = time.monotonic()
+        require_empty(hosts, DEADLINE + SLACK)
+        print(f"{args.backend}: nothing is left {time.monotonic() - begin:.1f} s after mpirun was killed", flush=True)
+        process.wait()
+
+
+CASES = {"trains": trains, "trains-quickly": trains_quickly, "adds-up": adds_up, "shaped": shaped, "cut": cut,
+         "cut-noticed-by-mpirun": cut_noticed_by_mpirun, "launcher-killed": launcher_killed}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mpirun")
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("cases", nargs="+", choices=list(CASES))
+    parser.add_argument("--backend", default="native")
+    parser.add_argument("--rounds", default="3")
+    args = parser.parse_args()
+    enter_own_namespaces(args.mpirun)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("check_hosts: ended by SIGTERM"))
+    for case in args.cases:
+        CASES[case](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+# Runs on several hosts, which are network namespaces of this machine: skipped, with the reason, where it allows none.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(NOT TANDEM_HAS_MPI OR NOT Python3_Interpreter_FOUND OR TANDEM_CUDA_IS_SIMULATED)
+  return()
+endif()
+
+# tandem_host_case(NAME LABELS... ARGS...)
+function(tandem_host_case name)
+  cmake_parse_arguments(CASE "" "" "ARGS;LABELS" ${ARGN})
+  add_test(NAME "hosts: ${name}" COMMAND timeout -k 5 600 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/hosts/check_hosts.py
+    ${MPIEXEC_EXECUTABLE} $<TARGET_FILE_DIR:cifar_train> ${CASE_ARGS})
+  set_tests_properties("hosts: ${name}" PROPERTIES ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 620
+    SKIP_RETURN_CODE 77 LABELS "${CASE_LABELS}")
+endfunction()
+
+tandem_host_case("two hosts train the bits of one rank alone" ARGS trains-quickly)
+tandem_host_case("two-level and flat sums are right" LABELS long ARGS adds-up)
+tandem_host_case("a link that is cut is noticed by mpirun" LABELS long ARGS cut-noticed-by-mpirun)
+foreach(backend native mpi gloo)
+  if(NOT backend STREQUAL gloo OR TANDEM_HAS_GLOO)
+    tandem_host_case("two and three hosts train, by ${backend}" LABELS long ARGS trains --backend ${backend})
+    tandem_host_case("a host whose link is cut is named, by ${backend}" LABELS long ARGS cut --backend ${backend})
+    tandem_host_case("where mpirun is killed nothing is left, by ${backend}" LABELS long ARGS launcher-killed --backend ${backend})
+  endif()
+endforeach()
