@@ -153,6 +153,58 @@ TEST_CASE("others wait for as long as it takes for a rank that does long work") 
              ContainsText("rank 1 (host ") && ContainsText("has not entered all_reduce #1"));
 }
 
+TEST_CASE("the deadline begins when long work ends") {
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 0.6}, [](ProcessGroup& group) {
+    if (group.rank() == 1) {
+      {
+        const LongWork writing;
+        std::this_thread::sleep_for(1s);
+      }
+      std::this_thread::sleep_for(200ms);
+    }
+    sum(group);
+  });
+}
+
+TEST_CASE("long work that has begun before a group is that of the group, too") {
+  std::vector<bool> seen;
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    std::unique_ptr<ProcessGroup> group;
+    const auto last_view = [&](bool is_expected) {
+      if (whole.rank() == 0)
+        seen.push_back(views_of_process(getpid()).back().ranks.at(0).is_in_long_work == is_expected);
+    };
+    {
+      const LongWork outer;
+      group = whole.split(0, whole.rank());
+      last_view(true);
+    }
+    last_view(false);
+    {
+      const LongWork later;
+      last_view(true);
+    }
+    whole.barrier();
+  });
+  CHECK(seen == std::vector{true, true, true});
+}
+
+TEST_CASE("a wait in which something moves may take longer than the deadline") {
+  const auto backend = make_self_backend();
+  const auto board = std::make_shared<StatusBoard>(*backend, 0.6);
+  std::atomic<int> calls = 0;
+  const Watchdog watchdog(board, 0.6, [&](const auto&...) { ++calls; });
+  board->mine().waits = 1;
+  board->mine().waits_for = 2;
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    board->mine().step.count(step);
+    std::this_thread::sleep_for(50ms);
+  }
+  CHECK(calls == 0);
+  for (int i = 0; i < 200 && calls == 0; ++i) std::this_thread::sleep_for(50ms);
+  CHECK(calls == 1);
+}
+
 TEST_CASE("what a group does can be looked at from outside") {
   GroupView view;
   std::string while_computing;
