@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -45,8 +47,11 @@ class Watch {
       : options_(options),
         board_(std::make_shared<StatusBoard>(backend, options.timeout)),
         shown_activity_(board_->mine()),
-        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {}
+        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {
+    if (options_.end_all) follow_for_leave_together(board_);
+  }
   ~Watch() {
+    if (status().process != getpid()) return;  // made by fork(): it has no part in the group
     board_->mine().end.store(std::uncaught_exceptions() > 0 ? RankEnd::failed : RankEnd::left,
                              std::memory_order_release);
     if (options_.end_all) remember_for_leave_together(board_);

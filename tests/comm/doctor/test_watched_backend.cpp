@@ -8,6 +8,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -203,6 +204,25 @@ TEST_CASE("a wait in which something moves may take longer than the deadline") {
   CHECK(calls == 0);
   for (int i = 0; i < 200 && calls == 0; ++i) std::this_thread::sleep_for(50ms);
   CHECK(calls == 1);
+}
+
+TEST_CASE("a process made by fork() that drops a group does not leave it for its parent") {
+  std::vector<bool> seen;
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    std::unique_ptr<ProcessGroup> group = whole.split(0, whole.rank());
+    if (whole.rank() == 0) {
+      const pid_t child = fork();
+      if (child == 0) {
+        group.reset();
+        _exit(0);
+      }
+      int status = 0;
+      seen.push_back(waitpid(child, &status, 0) == child && status == 0);
+      seen.push_back(views_of_process(getpid()).back().ranks.at(0).end == RankEnd::none);
+    }
+    sum(*group);
+  });
+  CHECK(seen == std::vector{true, true});
 }
 
 TEST_CASE("what a group does can be looked at from outside") {

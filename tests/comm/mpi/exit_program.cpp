@@ -6,19 +6,31 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::refuse_reading;
+
+// What a rank may still have when MPI ends.
+std::unique_ptr<ProcessGroup> kept_group;
+std::unique_ptr<Work> kept_work;
 
 int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
   return run_program([&](MpiEnvironment& environment) {
     if (way == "refused") refuse_reading();
     if (way == "self") make_process_group("self", environment);
-    const auto group = make_process_group("auto", environment);
+    auto group = make_process_group("auto", environment);
+    if (way == "keeps-work") {
+      auto work = group->all_reduce_async(Out(Tensor::zeros({4})));
+      work->wait();
+      if (group->rank() == 1) kept_work = std::move(work);
+    }
+    if (way == "keeps-group" && group->rank() == 1) kept_group = std::move(group);
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
     if (way == "lone" && group->rank() == group->size() - 1) fail("label 12 is out of range");
     if (way == "in-flight" && group->rank() == group->size() - 1) {
