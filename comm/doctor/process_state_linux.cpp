@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -83,6 +84,14 @@ ProcessState state_of_process(std::int64_t process, std::int64_t start) {
 std::int64_t start_of_process(std::int64_t process) {
   const std::optional<ProcessStat> stat = stat_of(process);
   return stat ? stat->start : 0;
+}
+
+std::uint64_t time_namespace() {
+  static const std::uint64_t number = [] {
+    struct stat status{};
+    return stat("/proc/self/ns/time", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
+  }();
+  return number;
 }
 
 }  // namespace tandem::comm

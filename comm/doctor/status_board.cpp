@@ -41,7 +41,7 @@ std::string text_in(const char (&chars)[Size]) {
 }
 
 double seconds_since(std::int64_t then, std::int64_t now) {
-  return then == 0 ? 0.0 : std::max(0.0, static_cast<double>(now - then) * 1e-9);
+  return then == 0 ? 0.0 : std::max(0.0, (static_cast<double>(now) - static_cast<double>(then)) * 1e-9);
 }
 
 /// By rising number.
@@ -54,6 +54,10 @@ std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
   return result;
 }
 
+ProcessState state_of(const RankStatus& status) {
+  return state_of_process(status.process, status.time_namespace == time_namespace() ? status.process_start : 0);
+}
+
 RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   RankView view;
   view.rank = rank;
@@ -62,8 +66,7 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   view.host = text_in(status.host);
   view.process = status.process;
   const bool is_saved = status.saved_at != 0;
-  view.state =
-      is_saved ? static_cast<ProcessState>(status.saved_state) : state_of_process(status.process, status.process_start);
+  view.state = is_saved ? static_cast<ProcessState>(status.saved_state) : state_of(status);
   if (is_saved) now = status.saved_at;
   view.end = status.end.load(std::memory_order_acquire);
   const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire), number = waits_for / 2;
@@ -135,6 +138,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   RankStatus& status = mine();
   status.process = getpid();
   status.process_start = start_of_process(getpid());
+  status.time_namespace = time_namespace();
   status.rank = place_.rank;
   status.size = place_.size;
   status.node = place_.node;
@@ -155,7 +159,7 @@ bool StatusBoard::save(const std::string& path) const {
     std::byte* const at = copy.data() + rank * sizeof(RankStatus);
     std::memcpy(at, reinterpret_cast<const std::byte*>(&status), sizeof(RankStatus));
     const std::int64_t now = steady_nanoseconds();
-    const auto state = static_cast<std::int32_t>(state_of_process(status.process, status.process_start));
+    const auto state = static_cast<std::int32_t>(state_of(status));
     std::memcpy(at + offsetof(RankStatus, saved_at), &now, sizeof now);
     std::memcpy(at + offsetof(RankStatus, saved_state), &state, sizeof state);
   }

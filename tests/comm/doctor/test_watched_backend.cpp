@@ -225,6 +225,17 @@ TEST_CASE("a process made by fork() that drops a group does not leave it for its
   CHECK(seen == std::vector{true, true});
 }
 
+TEST_CASE("a process is another one by when it began, where both count time alike") {
+  const auto backend = make_self_backend();
+  StatusBoard board(*backend, 30.0);
+  const auto state = [&] { return board.look().ranks.front().state; };
+  CHECK(state() == ProcessState::runs);
+  ++board.mine().process_start;
+  CHECK(state() == ProcessState::ended);
+  ++board.mine().time_namespace;
+  CHECK(state() == ProcessState::runs);
+}
+
 TEST_CASE("what a group does can be looked at from outside") {
   GroupView view;
   std::string while_computing;
