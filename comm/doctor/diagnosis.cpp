@@ -145,7 +145,9 @@ std::optional<Diagnosis> find_difference(const GroupView& group) {
   };
   const auto found = std::ranges::adjacent_find(all, differ);
   if (found == all.end()) return std::nullopt;
-  return explain_difference(group, (*found)->number, parties_of(group, (*found)->number));
+  std::vector<std::vector<int>> parties = parties_of(group, (*found)->number);
+  if (parties.size() < 2) return std::nullopt;  // one rank's own, of a damaged file
+  return explain_difference(group, (*found)->number, std::move(parties));
 }
 
 // Ranks that are gone -------------------------------------------------------------------------------------------------

@@ -40,6 +40,12 @@ std::string text_in(const char (&chars)[Size]) {
   return {chars, strnlen(chars, Size)};
 }
 
+/// A file may hold anything: what a terminal would obey is no text.
+std::string printable(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return (c >= '\0' && c < ' ') || c == '\x7f'; }, '?');
+  return text;
+}
+
 double seconds_since(std::int64_t then, std::int64_t now) {
   return then == 0 ? 0.0 : std::max(0.0, (static_cast<double>(now) - static_cast<double>(then)) * 1e-9);
 }
@@ -48,8 +54,9 @@ double seconds_since(std::int64_t then, std::int64_t now) {
 template <std::size_t Size>
 std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
   std::vector<OperationView> result;
-  for (const OperationRecord& record : records)
-    if (const OperationView view = record.get(); view.number != 0) result.push_back(view);
+  for (std::size_t i = 0; i < Size; ++i)
+    if (const OperationView view = records[i].get(); view.number != 0 && view.number % Size == i)
+      result.push_back(view);
   std::ranges::sort(result, {}, &OperationView::number);
   return result;
 }
@@ -63,7 +70,7 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   view.rank = rank;
   if (status.magic.load(std::memory_order_acquire) != RankStatus::kMagic) return view;
   view.is_known = true;
-  view.host = text_in(status.host);
+  view.host = printable(text_in(status.host));
   view.process = status.process;
   const bool is_saved = status.saved_at != 0;
   view.state = is_saved ? static_cast<ProcessState>(status.saved_state) : state_of(status);
@@ -77,10 +84,10 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   if (view.is_waiting) {
     view.waits_for = waits_for % 2 != 0 ? status.message(number) : status.collective(number);
     view.waiting_time = seconds_since(status.waits_since.load(std::memory_order_relaxed), now);
-    view.step = status.step.waits();
+    view.step = printable(status.step.waits());
   }
   view.is_in_long_work = status.long_work.load(std::memory_order_acquire) > 0;
-  view.activity = status.activity.get();
+  view.activity = printable(status.activity.get());
   view.collectives = last_of(status.collectives);
   view.messages = last_of(status.messages);
   return view;
@@ -100,7 +107,7 @@ GroupView view_of(std::span<const RankStatus> statuses, std::int64_t now) {
   const auto known = std::ranges::find_if(group.ranks, &RankView::is_known);
   if (known == group.ranks.end()) return group;
   const RankStatus& status = statuses[static_cast<std::size_t>(known->rank)];
-  group.backend = text_in(status.backend);
+  group.backend = printable(text_in(status.backend));
   group.timeout = status.timeout;
   return group;
 }

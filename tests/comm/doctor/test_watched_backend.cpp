@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -305,6 +306,11 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
     CHECK_FALSE(text_of(hostile).empty());
     CHECK_FALSE(text_of(explain_wait(hostile, 0)).empty());
   }
+  board.mine().activity.set("red\x1b[31m\n");
+  std::strcpy(board.mine().host, "h\a");
+  board.mine().waits_for = 0;
+  REQUIRE(board.save(path));
+  CHECK_THAT(text_of(view_of_file(path)), ContainsText("rank 0 (host h?, ") && ContainsText("is in red?[31m?\n"));
 }
 
 TEST_CASE("operations are read as they were written, and not while they are") {
