@@ -8,6 +8,8 @@
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +237,29 @@ TEST_CASE("a process is another one by when it began, where both count time alik
   CHECK(state() == ProcessState::ended);
   ++board.mine().time_namespace;
   CHECK(state() == ProcessState::runs);
+}
+
+TEST_CASE("a process ends even where nobody reads why") {
+  const pid_t child = fork();
+  if (child == 0) {
+    int ends[2] = {};
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(3);
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    const std::string blanks(4096, ' ');
+    while (write(STDERR_FILENO, blanks.data(), blanks.size()) > 0) continue;
+    fcntl(STDERR_FILENO, F_SETFL, 0);
+    run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 0.3}, [](ProcessGroup& group) {
+      if (group.rank() == 1) std::this_thread::sleep_for(60s);
+      sum(group);
+    });
+    _exit(4);
+  }
+  int status = 0;
+  for (int i = 0; i < 300 && waitpid(child, &status, WNOHANG) == 0; ++i) std::this_thread::sleep_for(100ms);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 2);
 }
 
 TEST_CASE("what a group does can be looked at from outside") {
