@@ -236,6 +236,11 @@ class WatchedBackend final : public Backend {
     watch_->wait(operation, [&] { backend_.run(collective); });
     watch_->finish(operation);
   }
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override {
+    std::vector<std::string> texts;
+    exchange_texts([&] { texts = backend_.all_gather_bytes(mine); });
+    return texts;
+  }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::string obstacle;  // was told of the whole group
     return watch(backend_.subgroup(members), watch_->options(), obstacle);
@@ -264,7 +269,7 @@ class WatchedBackend final : public Backend {
   OperationView begin(const Collective& collective) {
     const OperationView operation = watch_->begin(collective);
     if (!watch_->options().checks || operation.is_message()) return operation;
-    watch_->wait(operation, [&] { compare_operations(backend_, operation); });
+    watch_->wait(operation, [&] { compare_operations(backend_.on(Device{}), operation); });
     return operation;
   }
 

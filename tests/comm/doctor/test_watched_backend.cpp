@@ -4,6 +4,7 @@
 #include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/core/profiler.h"
+#include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
@@ -260,6 +261,36 @@ TEST_CASE("a process ends even where nobody reads why") {
   waitpid(child, nullptr, 0);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 2);
+}
+
+namespace {
+
+/// As backend nccl: sums on a GPU are its own, and what is in host memory is another backend's.
+class GpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "gpu"; }
+  Place place() const override { return host_.place(); }
+  bool takes(Device) const override { return true; }
+  Backend& on(Device device) override { return device.type == DeviceType::cpu ? host_ : static_cast<Backend&>(*this); }
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    require(collective.kind == CollectiveKind::all_reduce, "{}: of memory that no GPU reads", name_of(collective.kind));
+    return done_work();
+  }
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override { return host_.all_gather_bytes(mine); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("it does not part"); }
+
+ private:
+  TwinEvents events_;
+  TwinBackend host_{events_};
+};
+
+}  // namespace
+
+TEST_CASE("a backend of GPUs is given no host memory by those that watch it") {
+  std::string obstacle;
+  const auto backend = watch(std::make_unique<GpuBackend>(), {.checks = true}, obstacle);
+  CHECK(backend->all_gather_bytes("text") == std::vector<std::string>{"text", "text"});
+  CHECK_NOTHROW(backend->run({.kind = CollectiveKind::all_reduce, .counts = {0}}));
 }
 
 TEST_CASE("what a group does can be looked at from outside") {
