@@ -386,7 +386,7 @@ std::string text_of(const GroupView& group) {
     }
     text += ": " + what_it_does(rank);
     if (rank.is_waiting) text += fmt::format(", for {:.1f} s", rank.waiting_time);
-    text += "\n";
+    text += '\n';
   }
   return text;
 }

@@ -30,7 +30,6 @@ int main(int argc, char** argv) {
       work->wait();
       if (group->rank() == 1) kept_work = std::move(work);
     }
-    if (way == "keeps-group" && group->rank() == 1) kept_group = std::move(group);
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
     if (way == "lone" && group->rank() == group->size() - 1) fail("label 12 is out of range");
     if (way == "in-flight" && group->rank() == group->size() - 1) {
@@ -70,6 +69,7 @@ int main(int argc, char** argv) {
           std::printf("rank %d of %d: %d threads on %zu cores\n", rank, group->size(), threads, allowed_cores().size());
       }
     }
+    if (way == "keeps-group" && group->rank() == 1) kept_group = std::move(group);
     return 0;
   });
 }
