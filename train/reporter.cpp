@@ -1,6 +1,7 @@
 // Who writes what, when.
 #include "tandem/train/reporter.h"
 
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/train/terminal.h"
 #include "tandem/train/wrapped_text.h"
@@ -27,8 +28,12 @@ TrainObserver Reporter::observer() {
   TrainObserver observer;
   if (options_.silent) return observer;
   observer.first_step = [this] { say(fmt::format("  start    first step after {:.2f} s\n", options_.elapsed())); };
-  observer.progress = [this](const Progress& progress) { line_.update(progress); };
+  observer.progress = [this](const Progress& progress) {
+    const comm::LongWork slow_reader;
+    line_.update(progress);
+  };
   observer.epoch = [this](const EpochRecord& epoch) {
+    const comm::LongWork slow_reader;
     line_.finish(epoch_text(epoch, options_.epochs));
     log(epoch);
   };
@@ -73,6 +78,7 @@ void Reporter::log(const Record& record) {
 }
 
 void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
+  const comm::LongWork slow_disk;
   for (const auto& log : logs_) {
     try {
       write(log->file);
@@ -91,6 +97,7 @@ void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
 
 void Reporter::say(const std::string& text, std::FILE* stream) {
   if (options_.silent) return;
+  const comm::LongWork slow_reader;
   line_.clear();
   std::fputs((stream == stdout ? line_.fitted(text) : wrapped(text, line_columns(stream))).c_str(), stream);
   std::fflush(stream);

@@ -2,6 +2,7 @@
 #include "claimed_directory.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
 #include "tandem/layers/file.h"
@@ -154,6 +155,7 @@ ClaimedDirectory settle_run_directory(Settings& s, comm::ProcessGroup& group) {
   ClaimedDirectory claimed;
   comm::run_agreed(group, [&] {
     if (group.rank() != 0 || s.run_dir_choice == kNoRunDirectory) return;
+    const comm::LongWork slow_disk;
     std::error_code none;
     if (!s.run_dir.empty()) {
       const bool is_new = fs::create_directories(s.run_dir, none);

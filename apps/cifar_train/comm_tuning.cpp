@@ -2,6 +2,7 @@
 #include "comm_tuning.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
 #include "tandem/train/message_costs_file.h"
@@ -44,6 +45,7 @@ void keep(const Settings& s, comm::ProcessGroup& group, const Kept& kept, const 
           const TellLines& tell) {
   comm::run_agreed(group, [&] {
     if (group.rank() != 0) return;
+    const comm::LongWork slow_disk;
     std::string place;
     if (kept.is_known) {
       place = fmt::format("; from {}", s.comm_costs);

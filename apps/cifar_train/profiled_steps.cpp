@@ -5,6 +5,7 @@
 #include "apps/measure/peak.h"
 
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/parallel.h"
@@ -153,6 +154,7 @@ void ProfiledSteps::finish(bool measures_machine, std::vector<std::string>& prob
   const bool has_table = settings_.profile.has_value();
   const std::string ranks = has_table && group_.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group_) : "";
   if (group_.rank() != 0) return;
+  const comm::LongWork writing;  // and measuring the machine
   if (!settings_.trace.empty()) write_trace(settings_.trace, trace, problems);
   if (has_table) {
     write_profile(trace, ranks, measures_machine, problems);

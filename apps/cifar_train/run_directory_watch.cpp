@@ -1,6 +1,7 @@
 // Looking before anything else is written.
 #include "run_directory_watch.h"
 
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/train/stderr_line.h"
 
@@ -37,6 +38,7 @@ train::TrainObserver RunDirectoryWatch::with(const train::TrainObserver& observe
 }
 
 void RunDirectoryWatch::look() {
+  const comm::LongWork slow_disk;
   try {
     if (!claimed_.make_again()) return;
   } catch (const Error& error) {

@@ -4,6 +4,7 @@
 #include "run_directory.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/train/curves_file.h"
 #include "tandem/train/process_info.h"
@@ -46,10 +47,12 @@ train::TrainObserver RunFiles::with(const train::TrainObserver& observer) {
   if (!writes()) return result;
   result.step = [this, observer](const train::StepRecord& step) {
     if (observer.step) observer.step(step);
+    const comm::LongWork slow_disk;
     events_->write(step);
   };
   result.epoch = [this, observer](const train::EpochRecord& epoch) {
     if (observer.epoch) observer.epoch(epoch);
+    const comm::LongWork slow_disk;
     events_->write(epoch, trainer_.steps_done());
     if (settings_.histograms) events_->write_histograms(model_, trainer_.steps_done());
   };

@@ -7,6 +7,7 @@
 #include "apps/arguments/arguments.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/data/stratified_split.h"
 #include "tandem/train/smallest_part.h"
 #include "tandem/train/weights.h"
@@ -125,7 +126,10 @@ Settings with_epochs(const Settings& given, const Data& images, std::int64_t ran
 RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& group, Device device,
                     const std::function<void()>& check) {
   RunParts parts;
-  parts.model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
+  parts.model = comm::run_agreed(group, [&] {
+    const comm::LongWork reading;
+    return load_model(s, *images.train, device);
+  });
   comm::check_same(group, "data",
                    fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n",
                                images.train->size(), images.validation == nullptr ? 0 : images.validation->size(),

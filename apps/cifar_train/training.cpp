@@ -12,6 +12,7 @@
 #include "run_parts.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/layers/file.h"
@@ -101,7 +102,10 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                      Clock::time_point start, const std::vector<std::string>& command, ClaimedDirectory& claimed) {
   const bool first_rank = group.rank() == 0;
   if (environment.rank() != 0) kernels::listen_to_notices(nullptr);
-  const Data images = comm::run_agreed(group, [&] { return data.load(given); });
+  const Data images = comm::run_agreed(group, [&] {
+    const comm::LongWork reading;
+    return data.load(given);
+  });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   if (s.find_nan) {
     use_kept_costs(s, group);  // as the run that is searched did
@@ -114,6 +118,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   tune_comm(s, group, [&tuning](const std::string& lines) { tuning += lines; });  // buckets are sized by it
   // All else that can be wrong is found here, before the logs are opened, and agreed upon.
   RunParts parts = make_parts(s, images, group, device, [&] {
+    const comm::LongWork slow_disk;
     if (first_rank) check_places(s);
   });
   train::Trainer& trainer = *parts.trainer;
@@ -130,6 +135,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
+    const comm::LongWork slow_disk;
     reporter.open_logs(run);
     if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
   });

@@ -14,6 +14,7 @@ namespace tandem::comm {
 struct ShownActivity::Places {
   std::mutex mutex;  // groups may be dropped in another thread
   std::vector<RankStatus*> statuses;
+  int long_work = 0;  // scopes
 };
 
 namespace {
@@ -21,6 +22,12 @@ namespace {
 std::shared_ptr<ShownActivity::Places>& places_of_thread() {
   thread_local std::shared_ptr<ShownActivity::Places> places;
   return places;
+}
+
+ShownActivity::Places& made_places_of_thread() {
+  auto& places = places_of_thread();
+  if (!places) places = std::make_shared<ShownActivity::Places>();
+  return *places;
 }
 
 void show(std::string_view name) {
@@ -31,20 +38,20 @@ void show(std::string_view name) {
 }
 
 void count_long_work(int change) {
-  const auto& places = places_of_thread();
-  if (!places) return;
-  const std::scoped_lock lock(places->mutex);
-  for (RankStatus* const status : places->statuses) status->long_work.fetch_add(change, std::memory_order_acq_rel);
+  ShownActivity::Places& places = made_places_of_thread();
+  const std::scoped_lock lock(places.mutex);
+  places.long_work += change;
+  for (RankStatus* const status : places.statuses) status->long_work.store(places.long_work, std::memory_order_release);
 }
 
 }  // namespace
 
 ShownActivity::ShownActivity(RankStatus& status) : status_(status) {
-  auto& places = places_of_thread();
-  if (!places) places = std::make_shared<Places>();
-  places_ = places;
+  made_places_of_thread();
+  places_ = places_of_thread();
   const std::scoped_lock lock(places_->mutex);
   places_->statuses.push_back(&status_);
+  status_.long_work.store(places_->long_work, std::memory_order_release);
   detail::follow_ranges(show);
 }
 

@@ -6,7 +6,7 @@
 namespace tandem::comm {
 
 /// Throws the same AgreedError on all ranks where `mine`, a collective that this rank is about to begin, does not fit
-/// the others'. Collective: an exchange of some numbers.
+/// the others'. Collective: an exchange of some numbers. `backend` works on host memory.
 void compare_operations(Backend& backend, const OperationView& mine);
 
 }  // namespace tandem::comm

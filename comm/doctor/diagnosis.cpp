@@ -137,15 +137,18 @@ Diagnosis explain_difference(const GroupView& group, std::uint64_t number, std::
 }
 
 std::optional<Diagnosis> find_difference(const GroupView& group) {
-  std::vector<std::uint64_t> numbers;
+  std::vector<const OperationView*> all;
   for (const RankView& rank : group.ranks)
-    for (const OperationView& operation : rank.collectives) numbers.push_back(operation.number);
-  std::ranges::sort(numbers);
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
-  for (const std::uint64_t number : numbers)
-    if (auto parties = parties_of(group, number); parties.size() > 1)
-      return explain_difference(group, number, std::move(parties));
-  return std::nullopt;
+    for (const OperationView& operation : rank.collectives) all.push_back(&operation);
+  std::ranges::sort(all, {}, &OperationView::number);
+  const auto differ = [](const OperationView* a, const OperationView* b) {
+    return a->number == b->number && !a->fits(*b);
+  };
+  const auto found = std::ranges::adjacent_find(all, differ);
+  if (found == all.end()) return std::nullopt;
+  std::vector<std::vector<int>> parties = parties_of(group, (*found)->number);
+  if (parties.size() < 2) return std::nullopt;  // one rank's own, of a damaged file
+  return explain_difference(group, (*found)->number, std::move(parties));
 }
 
 // Ranks that are gone -------------------------------------------------------------------------------------------------
@@ -154,7 +157,9 @@ std::optional<Diagnosis> find_difference(const GroupView& group) {
 bool is_missed(const RankView& rank, const RankView& waiting) {
   const OperationView& operation = waiting.waits_for;
   if (!rank.is_known || operation.number == 0) return false;
-  if (operation.is_message()) return operation.peer == rank.rank && (has_ended(rank) || rank.end != RankEnd::none);
+  // One that has left may have sent it before, or have received it.
+  if (operation.is_message())
+    return operation.peer == rank.rank && rank.end != RankEnd::left && (has_ended(rank) || rank.end != RankEnd::none);
   const bool has_entered = rank.started >= operation.number;
   // One that has left had its part of what it entered.
   if (rank.end != RankEnd::none) return !has_entered;
@@ -368,11 +373,23 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
   return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
 }
 
-bool is_long_work(const GroupView& group, const Diagnosis& diagnosis) {
-  return !diagnosis.blamed.empty() && std::ranges::all_of(diagnosis.blamed, [&](int number) {
-    const RankView& rank = rank_of(group, number);
-    return rank.is_in_long_work && can_go_on(rank);
-  });
+bool waits_for_long_work(const GroupView& group, int waiting) {
+  if (std::ranges::none_of(group.ranks, &RankView::is_in_long_work)) return false;
+  enum class Answer : std::uint8_t { unknown, no, yes };
+  std::vector<Answer> answers(group.ranks.size(), Answer::unknown);
+  const auto waits = [&](const auto& self, int number) -> bool {
+    Answer& answer = answers[static_cast<std::size_t>(number)];
+    if (answer != Answer::unknown) return answer == Answer::yes;
+    answer = Answer::no;  // of a circle
+    const std::vector<int> blamed = explain_wait(group, number).blamed;
+    const bool may = !blamed.empty() && std::ranges::all_of(blamed, [&](int other) {
+      const RankView& rank = rank_of(group, other);
+      return can_go_on(rank) && (rank.is_in_long_work || (rank.is_waiting && self(self, other)));
+    });
+    if (may) answer = Answer::yes;
+    return may;
+  };
+  return waits(waits, waiting);
 }
 
 std::string text_of(const Diagnosis& diagnosis) {

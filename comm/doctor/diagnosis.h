@@ -57,8 +57,8 @@ int longest_waiting(const GroupView& group);
 /// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 
-/// Whether all that is wrong is that ranks do long work, which they may.
-bool is_long_work(const GroupView& group, const Diagnosis& diagnosis);
+/// Whether all that `waiting` waits for are ranks that do long work, which they may, or that wait for such ranks.
+bool waits_for_long_work(const GroupView& group, int waiting);
 
 /// Lines, a line each: the cause first.
 std::string text_of(const Diagnosis& diagnosis);

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 namespace tandem::comm {
@@ -72,7 +73,15 @@ void save_statuses_to(const std::string& path) {
 void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& diagnosis, const LastWords& words) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kForOthers{1500}, kBetweenLooks{20};
-  constexpr std::chrono::seconds kForLauncher{3};
+  constexpr std::chrono::seconds kForLauncher{3}, kForAll{6};
+  // Any of this may wait for ever: for who reads stderr, for a disk, or for a lock of a library.
+  try {
+    std::thread([kForAll] {
+      std::this_thread::sleep_for(kForAll);
+      _exit(2);
+    }).detach();
+  } catch (const std::system_error&) {  // no thread is left for that
+  }
   std::string all = words.text;
   if (const std::string path = path_to_save(); words.is_teller && !path.empty() && board.save(path))
     all += fmt::format("  what all ranks were doing: tandem_doctor {}\n", path);
@@ -84,11 +93,6 @@ void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& di
     if (cannot_end_itself(blamed) && blamed.process != getpid()) kill(static_cast<pid_t>(blamed.process), SIGKILL);
   }
   if (words.end_all) {
-    // It may wait for a lock of a library that this process will never get.
-    std::thread([kForLauncher] {
-      std::this_thread::sleep_for(kForLauncher);
-      _exit(2);
-    }).detach();
     if (words.is_teller) words.end_all();
     std::this_thread::sleep_for(kForLauncher);
   }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace tandem::comm {
 
@@ -16,6 +17,7 @@ namespace {
 struct LeftBoard {
   std::mutex mutex;
   std::shared_ptr<StatusBoard> board;
+  std::vector<std::weak_ptr<StatusBoard>> all;  // of this process
 };
 
 LeftBoard& left_board() {
@@ -24,6 +26,13 @@ LeftBoard& left_board() {
 }
 
 }  // namespace
+
+void follow_for_leave_together(const std::shared_ptr<StatusBoard>& board) {
+  LeftBoard& left = left_board();
+  const std::scoped_lock lock(left.mutex);
+  std::erase_if(left.all, [](const auto& other) { return other.expired(); });
+  left.all.push_back(board);
+}
 
 void remember_for_leave_together(std::shared_ptr<StatusBoard> board) {
   LeftBoard& left = left_board();
@@ -38,6 +47,9 @@ void leave_together() {
     LeftBoard& left = left_board();
     const std::scoped_lock lock(left.mutex);
     board = left.board;
+    for (const auto& each : left.all)
+      if (const auto own = each.lock())
+        if (RankEnd none = RankEnd::none; own->mine().end.compare_exchange_strong(none, RankEnd::left)) board = own;
   }
   if (!board) return;
   const auto is_there = [](const RankStatus& status) {

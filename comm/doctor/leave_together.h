@@ -6,6 +6,10 @@
 
 namespace tandem::comm {
 
+/// The board of a group that this process has made. One that is still there in leave_together() counts as left then:
+/// the others do not wait for the end of its process.
+void follow_for_leave_together(const std::shared_ptr<StatusBoard>& board);
+
 /// The board of a group of all ranks that this process has left: leave_together() looks at the last one.
 void remember_for_leave_together(std::shared_ptr<StatusBoard> board);
 

@@ -98,7 +98,7 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
-  static constexpr std::uint64_t kMagic = 0x316b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x326b'6e61'7274'6474;  // changes with the layout
   static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
 
@@ -109,9 +109,10 @@ struct alignas(128) RankStatus {
   std::uint32_t group;  ///< of those of the process: 0, then those that were split off
   char host[64];
   char backend[16];
-  double timeout;            ///< seconds; 0: none
-  std::int64_t saved_at;     ///< of a copy in a file: nanoseconds of the host's steady clock
-  std::int32_t saved_state;  ///< the ProcessState at that time
+  std::uint64_t time_namespace;  ///< of process_start
+  double timeout;                ///< seconds; 0: none
+  std::int64_t saved_at;         ///< of a copy in a file: nanoseconds of the host's steady clock
+  std::int32_t saved_state;      ///< the ProcessState at that time
 
   // By the rank, in one thread at a time.
   alignas(128) std::atomic<std::uint64_t> started, finished;  ///< collectives

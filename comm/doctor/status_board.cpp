@@ -73,18 +73,29 @@ std::string text_in(const char (&chars)[Size]) {
   return {chars, strnlen(chars, Size)};
 }
 
+/// A file may hold anything: what a terminal would obey is no text.
+std::string printable(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return (c >= '\0' && c < ' ') || c == '\x7f'; }, '?');
+  return text;
+}
+
 double seconds_since(std::int64_t then, std::int64_t now) {
-  return then == 0 ? 0.0 : std::max(0.0, static_cast<double>(now - then) * 1e-9);
+  return then == 0 ? 0.0 : std::max(0.0, (static_cast<double>(now) - static_cast<double>(then)) * 1e-9);
 }
 
 /// By rising number.
 template <std::size_t Size>
 std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
   std::vector<OperationView> result;
-  for (const OperationRecord& record : records)
-    if (const OperationView view = record.get(); view.number != 0) result.push_back(view);
+  for (std::size_t i = 0; i < Size; ++i)
+    if (const OperationView view = records[i].get(); view.number != 0 && view.number % Size == i)
+      result.push_back(view);
   std::ranges::sort(result, {}, &OperationView::number);
   return result;
+}
+
+ProcessState state_of(const RankStatus& status) {
+  return state_of_process(status.process, status.time_namespace == time_namespace() ? status.process_start : 0);
 }
 
 RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
@@ -92,13 +103,12 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   view.rank = rank;
   const std::uint64_t magic = status.magic.load(std::memory_order_acquire);
   if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere) return view;
-  view.host = text_in(status.host);
+  view.host = printable(text_in(status.host));
   view.process = status.process;
   view.is_known = magic == RankStatus::kMagic;
   if (!view.is_known) return view;
   const bool is_saved = status.saved_at != 0;
-  view.state =
-      is_saved ? static_cast<ProcessState>(status.saved_state) : state_of_process(status.process, status.process_start);
+  view.state = is_saved ? static_cast<ProcessState>(status.saved_state) : state_of(status);
   if (is_saved) now = status.saved_at;
   view.end = status.end.load(std::memory_order_acquire);
   const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire), number = waits_for / 2;
@@ -109,10 +119,10 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   if (view.is_waiting) {
     view.waits_for = waits_for % 2 != 0 ? status.message(number) : status.collective(number);
     view.waiting_time = seconds_since(status.waits_since.load(std::memory_order_relaxed), now);
-    view.step = status.step.waits();
+    view.step = printable(status.step.waits());
   }
   view.is_in_long_work = status.long_work.load(std::memory_order_acquire) > 0;
-  view.activity = status.activity.get();
+  view.activity = printable(status.activity.get());
   view.collectives = last_of(status.collectives);
   view.messages = last_of(status.messages);
   return view;
@@ -145,7 +155,7 @@ GroupView view_of(std::span<const RankStatus> statuses, std::int64_t now) {
   const auto known = std::ranges::find_if(group.ranks, &RankView::is_known);
   if (known == group.ranks.end()) return group;
   const RankStatus& status = statuses[static_cast<std::size_t>(known->rank)];
-  group.backend = text_in(status.backend);
+  group.backend = printable(text_in(status.backend));
   group.timeout = status.timeout;
   return group;
 }
@@ -188,6 +198,7 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   RankStatus& status = mine();
   status.process = getpid();
   status.process_start = start_of_process(getpid());
+  status.time_namespace = time_namespace();
   status.rank = place_.rank;
   status.size = place_.size;
   status.first_on_machine = first;
@@ -208,7 +219,7 @@ bool StatusBoard::save(const std::string& path) const {
     std::byte* const at = copy.data() + rank * sizeof(RankStatus);
     std::memcpy(at, reinterpret_cast<const std::byte*>(&status), sizeof(RankStatus));
     const std::int64_t now = steady_nanoseconds();
-    const auto state = static_cast<std::int32_t>(state_of_process(status.process, status.process_start));
+    const auto state = static_cast<std::int32_t>(state_of(status));
     std::memcpy(at + offsetof(RankStatus, saved_at), &now, sizeof now);
     std::memcpy(at + offsetof(RankStatus, saved_state), &state, sizeof state);
   }

@@ -22,7 +22,7 @@ GroupView look_at(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   require(static_cast<bool>(file), "cannot read {}", path);
   // Nobody has as many ranks.
-  constexpr std::size_t kMost = std::size_t{1} << 30;
+  constexpr std::size_t kMost = std::size_t{1} << 26;
   std::string bytes;
   constexpr std::size_t kPart = std::size_t{1} << 16;
   for (std::string part(kPart, '\0'); file && bytes.size() < kMost;) {
@@ -54,10 +54,12 @@ std::vector<GroupView> views_of_process(std::int64_t process) {
           error.message());
   const std::string name = fmt::format("/memfd:{} ", StatusBoard::kFileName);
   std::vector<std::pair<int, std::string>> found;  // by number: in the order in which they were opened
-  for (const fs::directory_entry& file : files) {
-    const fs::path target = fs::read_symlink(file.path(), error);
-    if (!error && target.string().starts_with(name))
-      found.emplace_back(std::stoi(file.path().filename().string()), file.path().string());
+  for (; !error && files != fs::directory_iterator(); files.increment(error)) {
+    const std::string file = files->path().string();
+    std::error_code closed;  // since
+    const fs::path target = fs::read_symlink(file, closed);
+    if (!closed && target.string().starts_with(name))
+      found.emplace_back(std::stoi(files->path().filename().string()), file);
   }
   require(!found.empty(),
           "process {}: is no rank of a run of several ranks, or the run has not begun; mpirun itself is none", process);

@@ -80,12 +80,14 @@ void Watchdog::update_own_times(Seconds passed) {
   }
   const std::uint64_t waits = mine.waits.load(std::memory_order_relaxed);
   const bool is_waiting = mine.waits_for.load(std::memory_order_relaxed) != 0;
+  const std::uint64_t steps = mine.step.done();
+  const bool has_moved = std::exchange(steps_, steps) != steps;
   if (!is_waiting || waits != waits_) {
     waits_ = waits;
     waiting_time_ = {};
     mine.waits_since.store(now, std::memory_order_relaxed);
   } else {
-    waiting_time_ += passed;
+    waiting_time_ = has_moved ? Seconds() : waiting_time_ + passed;
   }
   mine.looked.store(now, std::memory_order_relaxed);
 }
@@ -98,8 +100,8 @@ bool Watchdog::look() {
   const bool is_alarmed = std::ranges::any_of(board_->statuses(), [](const RankStatus& status) {
     return status.has_found_fault.load(std::memory_order_acquire) != 0;
   });
-  const bool is_late = timeout_ > 0.0 && waiting_time_.count() >= timeout_;
-  if (!is_alarmed && !is_late && waiting_time_ < kLongWait && !sees_fault_ && time_since_look_ < kBetweenFullLooks)
+  const bool may_be_late = timeout_ > 0.0 && waiting_time_.count() >= timeout_;
+  if (!is_alarmed && !may_be_late && waiting_time_ < kLongWait && !sees_fault_ && time_since_look_ < kBetweenFullLooks)
     return false;
   time_since_look_ = {};
   const GroupView group = board_->look();
@@ -108,11 +110,13 @@ bool Watchdog::look() {
   sees_fault_ = fault.has_value();
   const Seconds lasts = fault && has_failed(group, *fault) ? kFailureLasts : kFaultLasts;
   const bool is_certain = fault && (fault->is_final || fault_time_ >= lasts);
+  const bool may_wait = !fault && waits_for_long_work(group, board_->place().rank);
+  if (may_wait) waiting_time_ = std::max(Seconds(), waiting_time_ - passed);
+  const bool is_late = may_be_late && !may_wait;
   if (!is_alarmed && !is_late && !is_certain) return false;
   const int longest = longest_waiting(group);
   const Diagnosis diagnosis =
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
-  if (!is_alarmed && !is_certain && is_long_work(group, diagnosis)) return false;
   board_->mine().has_found_fault.store(1, std::memory_order_release);
   const auto teller = std::ranges::find_if(group.ranks, [](const RankView& rank) {
     return rank.is_known && rank.end == RankEnd::none &&

@@ -16,7 +16,8 @@ namespace tandem::comm {
 
 /// Looks twenty times a second. Something is wrong where a fault is certain (find_fault()), where this rank has waited
 /// in one wait for longer than the deadline, or where another rank's watchdog has found something. Time in which this
-/// process does not run, as after Ctrl-Z, does not count.
+/// process does not run, as after Ctrl-Z, or in which it waits for long work, does not count, and each step of an
+/// algorithm begins it anew.
 class Watchdog {
  public:
   /// Of the text of what is wrong: called once, in the watchdog's thread. `is_teller`: it has all lines; other ranks'
@@ -42,7 +43,7 @@ class Watchdog {
   Handler handler_;
   std::int64_t process_;
   // Of the last look.
-  std::uint64_t waits_ = 0, finished_ = 0;
+  std::uint64_t waits_ = 0, finished_ = 0, steps_ = 0;
   std::chrono::duration<double> waiting_time_{}, time_since_look_{};
   std::chrono::duration<double> fault_time_{};  // since a fault was first seen
   bool sees_fault_ = false;

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -45,8 +47,11 @@ class Watch {
       : options_(options),
         board_(std::make_shared<StatusBoard>(backend, options.timeout)),
         shown_activity_(board_->mine()),
-        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {}
+        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {
+    if (options_.end_all) follow_for_leave_together(board_);
+  }
   ~Watch() {
+    if (status().process != getpid()) return;  // made by fork(): it has no part in the group
     board_->mine().end.store(std::uncaught_exceptions() > 0 ? RankEnd::failed : RankEnd::left,
                              std::memory_order_release);
     if (options_.end_all) remember_for_leave_together(board_);
@@ -231,6 +236,11 @@ class WatchedBackend final : public Backend {
     watch_->wait(operation, [&] { backend_.run(collective); });
     watch_->finish(operation);
   }
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override {
+    std::vector<std::string> texts;
+    exchange_texts([&] { texts = backend_.all_gather_bytes(mine); });
+    return texts;
+  }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::string obstacle;  // was told of the whole group
     return watch(backend_.subgroup(members), watch_->options(), obstacle);
@@ -260,7 +270,7 @@ class WatchedBackend final : public Backend {
   OperationView begin(const Collective& collective) {
     const OperationView operation = watch_->begin(collective);
     if (!watch_->options().checks || operation.is_message()) return operation;
-    watch_->wait(operation, [&] { compare_operations(backend_, operation); });
+    watch_->wait(operation, [&] { compare_operations(backend_.on(Device{}), operation); });
     return operation;
   }
 

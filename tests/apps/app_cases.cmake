@@ -181,6 +181,7 @@ set_property(TEST "cifar_train: fewer threads than replicas" APPEND PROPERTY LAB
 whole_run("bars on terminals, plain lines in files" check_terminal.py)
 # Of what is written when; it takes long with sanitizers.
 set_property(TEST "cifar_train: bars on terminals, plain lines in files" APPEND PROPERTY LABELS no-asan)
+whole_run("waits for whoever reads what it prints" check_slow_reader.py)
 whole_run("validation, averages and details" check_evaluation.py 1)
 if(TANDEM_HAS_MPI)
   whole_run("validation, averages and details, two ranks" check_evaluation.py 2)

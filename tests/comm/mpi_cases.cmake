@@ -98,6 +98,10 @@ tandem_mpi_test(NAME "comm: a group of MPI's that is dropped with a work under w
   COMMAND ${exits} dropped EXPECT 0 0 "error")
 tandem_mpi_test(NAME "comm: a rank ends by an error while its progress thread moves works on" RANKS 3
   COMMAND ${exits} threaded EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
+foreach(kept group work)
+  tandem_mpi_test(NAME "comm: nobody waits for a rank that keeps its ${kept} until its process ends" RANKS 3
+    COMMAND ${exits} keeps-${kept} EXPECT 0 0 "error")
+endforeach()
 tandem_mpi_test(NAME "comm: where MPI takes calls of one thread at a time a progress thread is refused" RANKS 2
   COMMAND $<TARGET_FILE:tandem_comm_few_threads_program>
   EXPECT 2 1 "^error: progress thread: backend native: MPI takes calls of one thread at a time .level 2. MPI_THREAD_MULTIPLE is 3.. choose progress poll$")

@@ -111,12 +111,16 @@ Checkpointing::~Checkpointing() {
 }
 
 Resumed Checkpointing::resume(const std::string& path) {
-  const FoundCheckpoint found = comm::run_agreed(group_, [&] { return find(path); });
+  const FoundCheckpoint found = comm::run_agreed(group_, [&] {
+    const comm::LongWork reading;
+    return find(path);
+  });
   comm::check_same(group_, "the checkpoint to go on from", fmt::format("path={}\n", found.path));
   Resumed resumed{.path = found.path, .passed_over = found.passed_over};
   if (!found.checkpoint) return resumed;
   const layers::Metadata& metadata = found.checkpoint->metadata;
   comm::run_agreed(group_, [&] {
+    const comm::LongWork comparing;
     if (options_.accept) options_.accept(metadata);
   });
   trainer_.load_state_dict(found.checkpoint->state);
@@ -171,6 +175,7 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
 void Checkpointing::check_folder() {
   comm::run_agreed(group_, [&] {
     if (writer_ == nullptr) return;
+    const comm::LongWork slow_disk;
     const std::vector<std::int64_t>& replaced = writer_->replaced();
     std::vector<std::int64_t> steps = writer_->folder().steps();
     std::erase_if(steps, [&](std::int64_t step) {
@@ -221,6 +226,7 @@ void Checkpointing::begin_if_free() {
 /// Goes on behind what is being written: waits for it, tells what went wrong, and begins what was taken meanwhile.
 /// `coming_best`: one that is written behind it, and will be the best.
 void Checkpointing::begin_taken(const std::optional<Candidate>& coming_best) {
+  const comm::LongWork slow_disk;
   finish_written();
   tell_problem();
   if (!taken_) return;

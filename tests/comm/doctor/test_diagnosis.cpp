@@ -144,6 +144,12 @@ TEST_CASE("collectives of one number that differ are a fault, of which the fewer
   CHECK_FALSE(find_fault(group_of({waits(0, sum(6)), waits(1, root)})).has_value());
 }
 
+TEST_CASE("of a rank that shows two collectives of one number nobody says that ranks differ") {
+  RankView damaged = busy(0, 6);
+  damaged.collectives = {sum(6), sum(6, 3)};
+  CHECK_FALSE(find_fault(group_of({damaged, busy(1, 5)})).has_value());
+}
+
 TEST_CASE("messages whose ranks wait for each other are a cycle") {
   const Diagnosis diagnosis = explain_wait(
       group_of({waits(0, receive_from(1)), waits(1, receive_from(2)), waits(2, receive_from(1)), busy(3, 5)}), 0);
@@ -188,6 +194,40 @@ TEST_CASE("where all have entered, one that does not wait is named, else what al
   CHECK_THAT(explain_wait(all, 0).cause,
              ContainsText("rank 1 (host h, pid 401, stopped) is in all_reduce #6 sum f32[4]: "
                           "step 1 of ring, for rank 0, and does not go on"));
+}
+
+TEST_CASE("one that has left may have sent its messages before") {
+  RankView left = busy(1, 5);
+  left.end = RankEnd::left;
+  for (const ProcessState state : {ProcessState::runs, ProcessState::ended}) {
+    left.state = state;
+    CHECK_FALSE(find_fault(group_of({waits(0, receive_from(1)), left})).has_value());
+  }
+  left.state = ProcessState::runs;
+  CHECK_THAT(explain_wait(group_of({waits(0, receive_from(1)), left}), 0).cause,
+             ContainsText("rank 1 (host h, pid 401) has not sent to rank 0") && ContainsText("has left the group"));
+  left.end = RankEnd::failed;
+  CHECK(find_fault(group_of({waits(0, receive_from(1)), left})).has_value());
+  RankView killed = busy(1, 5);
+  killed.state = ProcessState::ended;
+  CHECK(find_fault(group_of({waits(0, receive_from(1)), killed})).has_value());
+}
+
+TEST_CASE("ranks that wait for long work are those that wait for it, and those that wait for them") {
+  RankView writes = busy(0, 5);
+  const auto may_wait = [&](int rank) {
+    return waits_for_long_work(group_of({writes, waits(1, receive_from(0)), waits(2, receive_from(1))}), rank);
+  };
+  CHECK_FALSE(may_wait(1));
+  writes.is_in_long_work = true;
+  CHECK(may_wait(1));
+  CHECK(may_wait(2));
+  CHECK_FALSE(may_wait(0));  // which does not wait
+  CHECK(waits_for_long_work(group_of({writes, waits(1, sum(6)), waits(2, sum(6))}), 2));
+  CHECK_FALSE(waits_for_long_work(group_of({writes, waits(1, sum(6)), busy(2, 5)}), 1));  // and for rank 2
+  CHECK_FALSE(waits_for_long_work(group_of({writes, waits(1, receive_from(2)), waits(2, receive_from(1))}), 1));
+  writes.state = ProcessState::stopped;
+  CHECK_FALSE(may_wait(1));
 }
 
 TEST_CASE("ranks that show nothing are said to") {

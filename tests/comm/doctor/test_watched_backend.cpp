@@ -4,15 +4,20 @@
 #include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/core/profiler.h"
+#include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -153,6 +158,141 @@ TEST_CASE("others wait for as long as it takes for a rank that does long work") 
              ContainsText("rank 1 (host ") && ContainsText("has not entered all_reduce #1"));
 }
 
+TEST_CASE("the deadline begins when long work ends") {
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 0.6}, [](ProcessGroup& group) {
+    if (group.rank() == 1) {
+      {
+        const LongWork writing;
+        std::this_thread::sleep_for(1s);
+      }
+      std::this_thread::sleep_for(200ms);
+    }
+    sum(group);
+  });
+}
+
+TEST_CASE("long work that has begun before a group is that of the group, too") {
+  std::vector<bool> seen;
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    std::unique_ptr<ProcessGroup> group;
+    const auto last_view = [&](bool is_expected) {
+      if (whole.rank() == 0)
+        seen.push_back(views_of_process(getpid()).back().ranks.at(0).is_in_long_work == is_expected);
+    };
+    {
+      const LongWork outer;
+      group = whole.split(0, whole.rank());
+      last_view(true);
+    }
+    last_view(false);
+    {
+      const LongWork later;
+      last_view(true);
+    }
+    whole.barrier();
+  });
+  CHECK(seen == std::vector{true, true, true});
+}
+
+TEST_CASE("a wait in which something moves may take longer than the deadline") {
+  const auto backend = make_self_backend();
+  const auto board = std::make_shared<StatusBoard>(*backend, 0.6);
+  std::atomic<int> calls = 0;
+  const Watchdog watchdog(board, 0.6, [&](const auto&...) { ++calls; });
+  board->mine().waits = 1;
+  board->mine().waits_for = 2;
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    board->mine().step.count(step);
+    std::this_thread::sleep_for(50ms);
+  }
+  CHECK(calls == 0);
+  for (int i = 0; i < 200 && calls == 0; ++i) std::this_thread::sleep_for(50ms);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("a process made by fork() that drops a group does not leave it for its parent") {
+  std::vector<bool> seen;
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    std::unique_ptr<ProcessGroup> group = whole.split(0, whole.rank());
+    if (whole.rank() == 0) {
+      const pid_t child = fork();
+      if (child == 0) {
+        group.reset();
+        _exit(0);
+      }
+      int status = 0;
+      seen.push_back(waitpid(child, &status, 0) == child && status == 0);
+      seen.push_back(views_of_process(getpid()).back().ranks.at(0).end == RankEnd::none);
+    }
+    sum(*group);
+  });
+  CHECK(seen == std::vector{true, true});
+}
+
+TEST_CASE("a process is another one by when it began, where both count time alike") {
+  const auto backend = make_self_backend();
+  StatusBoard board(*backend, 30.0);
+  const auto state = [&] { return board.look().ranks.front().state; };
+  CHECK(state() == ProcessState::runs);
+  ++board.mine().process_start;
+  CHECK(state() == ProcessState::ended);
+  ++board.mine().time_namespace;
+  CHECK(state() == ProcessState::runs);
+}
+
+TEST_CASE("a process ends even where nobody reads why") {
+  const pid_t child = fork();
+  if (child == 0) {
+    int ends[2] = {};
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(3);
+    fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    const std::string blanks(4096, ' ');
+    while (write(STDERR_FILENO, blanks.data(), blanks.size()) > 0) continue;
+    fcntl(STDERR_FILENO, F_SETFL, 0);
+    run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 0.3}, [](ProcessGroup& group) {
+      if (group.rank() == 1) std::this_thread::sleep_for(60s);
+      sum(group);
+    });
+    _exit(4);
+  }
+  int status = 0;
+  for (int i = 0; i < 300 && waitpid(child, &status, WNOHANG) == 0; ++i) std::this_thread::sleep_for(100ms);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 2);
+}
+
+namespace {
+
+/// As backend nccl: sums on a GPU are its own, and what is in host memory is another backend's.
+class GpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "gpu"; }
+  Place place() const override { return host_.place(); }
+  bool takes(Device) const override { return true; }
+  Backend& on(Device device) override { return device.type == DeviceType::cpu ? host_ : static_cast<Backend&>(*this); }
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    require(collective.kind == CollectiveKind::all_reduce, "{}: of memory that no GPU reads", name_of(collective.kind));
+    return done_work();
+  }
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override { return host_.all_gather_bytes(mine); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("it does not part"); }
+
+ private:
+  TwinEvents events_;
+  TwinBackend host_{events_};
+};
+
+}  // namespace
+
+TEST_CASE("a backend of GPUs is given no host memory by those that watch it") {
+  std::string obstacle;
+  const auto backend = watch(std::make_unique<GpuBackend>(), {.checks = true}, obstacle);
+  CHECK(backend->all_gather_bytes("text") == std::vector<std::string>{"text", "text"});
+  CHECK_NOTHROW(backend->run({.kind = CollectiveKind::all_reduce, .counts = {0}}));
+}
+
 TEST_CASE("what a group does can be looked at from outside") {
   GroupView view;
   std::string while_computing;
@@ -222,6 +362,11 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
     CHECK_FALSE(text_of(hostile).empty());
     CHECK_FALSE(text_of(explain_wait(hostile, 0)).empty());
   }
+  board.mine().activity.set("red\x1b[31m\n");
+  std::strcpy(board.mine().host, "h\a");
+  board.mine().waits_for = 0;
+  REQUIRE(board.save(path));
+  CHECK_THAT(text_of(view_of_file(path)), ContainsText("rank 0 (host h?, ") && ContainsText("is in red?[31m?\n"));
 }
 
 TEST_CASE("operations are read as they were written, and not while they are") {

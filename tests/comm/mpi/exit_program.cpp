@@ -7,12 +7,18 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::refuse_reading;
+
+// What a rank may still have when MPI ends.
+std::unique_ptr<ProcessGroup> kept_group;
+std::unique_ptr<Work> kept_work;
 
 int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
@@ -20,7 +26,12 @@ int main(int argc, char** argv) {
     if (way == "refused") refuse_reading();
     if (way == "own-wish" && environment.rank() == 1) setenv("TANDEM_SINGLE_COPY", "sometimes", 1);
     if (way == "self") make_process_group("self", environment);
-    const auto group = make_process_group("auto", environment);
+    auto group = make_process_group("auto", environment);
+    if (way == "keeps-work") {
+      auto work = group->all_reduce_async(Out(Tensor::zeros({4})));
+      work->wait();
+      if (group->rank() == 1) kept_work = std::move(work);
+    }
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
     if (way == "lone" && group->rank() == group->size() - 1) fail("label 12 is out of range");
     if (way == "in-flight" && group->rank() == group->size() - 1) {
@@ -61,6 +72,7 @@ int main(int argc, char** argv) {
           std::printf("rank %d of %d: %d threads on %zu cores\n", rank, group->size(), threads, allowed_cores().size());
       }
     }
+    if (way == "keeps-group" && group->rank() == 1) kept_group = std::move(group);
     return 0;
   });
 }

@@ -1,5 +1,6 @@
 // Runs that write checkpoints as they go, and go on from the newest one.
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tests/comm/thread_ranks.h"
@@ -8,9 +9,11 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/train/checkpoint/small_run.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -148,6 +151,26 @@ TEST_CASE("a run interrupted anywhere goes on from its newest checkpoint with th
     run.trainer->run(checkpoints.with({}));
     CHECK(run.weights() == whole.weights());
   }
+}
+
+TEST_CASE("others wait for as long as it takes for a rank that reads a checkpoint") {
+  using namespace std::chrono_literals;
+  const TemporaryDirectory directory;
+  {
+    comm::ProcessGroup alone(comm::make_self_backend());
+    Run run(alone, 1);
+    Checkpointing(*run.trainer, alone, CheckpointFolder(directory / "checkpoints"), {}).write();
+  }
+  std::vector<std::int64_t> steps(2, -1);
+  comm::run_thread_ranks(2, comm::native_options("threads", "auto"), {.timeout = 0.5}, [&](comm::ProcessGroup& group) {
+    Run run(group, 1);
+    const auto accept = [&](const layers::Metadata&) {
+      if (group.rank() == 1) std::this_thread::sleep_for(1500ms);
+    };
+    Checkpointing checkpoints(*run.trainer, group, CheckpointFolder(""), {.accept = accept});
+    steps[static_cast<std::size_t>(group.rank())] = checkpoints.resume(directory / "checkpoints").steps;
+  });
+  CHECK(steps == std::vector<std::int64_t>{0, 0});
 }
 
 TEST_CASE("what resume() cannot use is named") {
