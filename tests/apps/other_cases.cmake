@@ -143,6 +143,9 @@ foreach(part text page browser guide)
   add_test(NAME "sgd_lab: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_sgd_lab.py ${part}
     $<TARGET_FILE:sgd_lab> ${CMAKE_CURRENT_BINARY_DIR}/sgd_lab_${part})
   set_tests_properties("sgd_lab: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+  if(TANDEM_SANITIZE AND NOT part STREQUAL "text")  # minutes, of the same code
+    set_property(TEST "sgd_lab: ${part}" APPEND PROPERTY LABELS long)
+  endif()
 endforeach()
 
 # `tandem`: names, help and completion.
