@@ -53,6 +53,18 @@ std::string_view name_of(CollectiveKind kind) {
 
 std::int64_t Collective::total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}); }
 
+Collective in_place(CollectiveKind kind, const Out& tensor, ReduceOp op) {
+  void* const data = tensor.raw_data();
+  return {.kind = kind,
+          .dtype = tensor.tensor().dtype(),
+          .op = op,
+          .counts = {tensor.tensor().numel()},
+          .input = data,
+          .output = data,
+          .input_owner = tensor,
+          .output_owner = tensor};
+}
+
 std::string describe(const Collective& collective) {
   std::string text(name_of(collective.kind));
   if (collective.kind == CollectiveKind::barrier) return text;

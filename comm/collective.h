@@ -3,6 +3,7 @@
 //     const std::string_view word = name_of(ReduceOp::average);  // "average"
 #pragma once
 
+#include "tandem/core/out.h"
 #include "tandem/core/tensor.h"
 
 #include <cstdint>
@@ -76,6 +77,9 @@ struct Collective {
   std::int64_t total() const;
   std::int64_t bytes(std::int64_t elements) const { return elements * size_of(dtype); }
 };
+
+/// Of all elements of a dense tensor, in place: a reduction or a broadcast.
+Collective in_place(CollectiveKind kind, const Out& tensor, ReduceOp op = ReduceOp::sum);
 
 constexpr int kMaxMessageTag = 8191;
 

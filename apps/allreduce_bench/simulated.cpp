@@ -22,16 +22,7 @@ double simulate(const comm::NetworkModel& model, const std::shared_ptr<const com
                 const std::vector<Tensor>& tensors, comm::ReduceOp op) {
   comm::VirtualRanks ranks(model, schedule);
   return ranks.run([&](int rank) {
-    const Tensor& tensor = tensors[static_cast<std::size_t>(rank)];
-    void* const data = Out(tensor).raw_data();
-    return comm::Collective{.kind = comm::CollectiveKind::all_reduce,
-                            .dtype = tensor.dtype(),
-                            .op = op,
-                            .counts = {tensor.numel()},
-                            .input = data,
-                            .output = data,
-                            .input_owner = tensor,
-                            .output_owner = tensor};
+    return comm::in_place(comm::CollectiveKind::all_reduce, Out(tensors[static_cast<std::size_t>(rank)]), op);
   });
 }
 

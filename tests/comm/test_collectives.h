@@ -10,15 +10,7 @@ namespace tandem::test {
 
 inline comm::Collective in_place(comm::CollectiveKind kind, const Tensor& tensor,
                                  comm::ReduceOp op = comm::ReduceOp::sum) {
-  void* const data = Out(tensor).raw_data();
-  return {.kind = kind,
-          .dtype = tensor.dtype(),
-          .op = op,
-          .counts = {tensor.numel()},
-          .input = data,
-          .output = data,
-          .input_owner = tensor,
-          .output_owner = tensor};
+  return comm::in_place(kind, Out(tensor), op);
 }
 
 /// The values of all ranks, value(rank), reduced in order.
