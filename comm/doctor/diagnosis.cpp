@@ -1,93 +1,16 @@
-// Who is to blame, and how to say it.
+// Who is to blame.
 #include "tandem/comm/doctor/diagnosis.h"
+
+#include "tandem/comm/doctor/rank_words.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 namespace tandem::comm {
 
 namespace {
-
-const RankView& rank_of(const GroupView& group, int rank) { return group.ranks[static_cast<std::size_t>(rank)]; }
-
-bool is_in(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
-
-/// "rank 2", "ranks 0, 1, 3", "ranks 0 to 6, 8"
-std::string names_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += fmt::format("{}{}", i == 0 ? " " : ", ", ranks[i]);
-    if (last > i) text += fmt::format("{}{}", last == i + 1 ? ", " : " to ", ranks[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
-std::string_view word_of(const RankView& rank) {
-  switch (rank.state) {
-    case ProcessState::stopped:
-      return ", stopped";
-    case ProcessState::held:
-      return ", held by a debugger";
-    case ProcessState::ended:
-      return ", ended";
-    default:
-      return "";
-  }
-}
-
-std::string name_of(const RankView& rank) {
-  if (!rank.is_known && rank.host.empty()) return fmt::format("rank {}, of which nothing is known here,", rank.rank);
-  if (rank.host.empty()) return fmt::format("rank {}", rank.rank);
-  return fmt::format("rank {} (host {}, pid {}{})", rank.rank, rank.host, rank.process, word_of(rank));
-}
-
-bool has_ended(const RankView& rank) { return rank.state == ProcessState::ended; }
-
-/// Whether it can still do something by itself.
-bool can_go_on(const RankView& rank) {
-  return rank.is_known && rank.end == RankEnd::none && rank.state != ProcessState::ended &&
-         rank.state != ProcessState::stopped && rank.state != ProcessState::held;
-}
-
-std::string last_finished(const RankView& rank) {
-  if (rank.finished == 0) return "it has finished no collective yet";
-  return fmt::format("it last finished #{}, {:.1f} s ago", rank.finished, rank.finished_ago);
-}
-
-/// What a rank that the others wait for is in; it begins with "it".
-std::string what_it_does(const RankView& rank) {
-  if (!rank.is_known) return "it shows nothing here";
-  std::string text = last_finished(rank);
-  if (rank.end == RankEnd::left) return text + ", and has left the group";
-  if (rank.end == RankEnd::failed) return text + ", and has left the group by an error";
-  const std::string_view is = has_ended(rank) ? "was" : "is";
-  if (rank.is_waiting && rank.waits_for.number != 0)
-    return text + fmt::format(", and {} in {}{}", is == "is" ? "waits" : "was waiting", describe(rank.waits_for),
-                              rank.step.empty() ? "" : ": " + rank.step);
-  if (!rank.activity.empty()) text += fmt::format(", and {} in {}", is, rank.activity);
-  if (rank.is_in_long_work) text += ", which may take long";
-  return text;
-}
-
-/// Those that wait, by what they wait for, but for `blamed`.
-std::vector<std::string> waiting_lines(const GroupView& group, const std::vector<int>& blamed) {
-  std::map<std::string, std::vector<int>> by_text;
-  for (const RankView& rank : group.ranks) {
-    if (!rank.is_waiting || is_in(blamed, rank.rank) || rank.waits_for.number == 0) continue;
-    by_text[fmt::format("in {}{}", describe(rank.waits_for), rank.step.empty() ? "" : ": " + rank.step)].push_back(
-        rank.rank);
-  }
-  std::vector<std::string> lines;
-  for (const auto& [text, ranks] : by_text)
-    lines.push_back(fmt::format("{} {} {}", names_of(ranks), ranks.size() == 1 ? "waits" : "wait", text));
-  return lines;
-}
 
 OperationView collective_of(const RankView& rank, std::uint64_t number) {
   const auto found = std::ranges::find(rank.collectives, number, &OperationView::number);
@@ -166,26 +89,29 @@ bool is_missed(const RankView& rank, const RankView& waiting) {
   return has_ended(rank) && rank.finished < operation.number;
 }
 
+std::string_view remedy_for_end(RankEnd end) {
+  switch (end) {
+    case RankEnd::left:
+      return "it returned while the others go on: all ranks need the same number of steps and collectives";
+    case RankEnd::failed:
+      return "see its own error";
+    case RankEnd::none:
+      break;
+  }
+  return "it was killed (out of memory? see dmesg), crashed, or called exit(): look at the output of that rank";
+}
+
 Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vector<int> gone) {
   const RankView& first = rank_of(group, gone.front());
   Diagnosis result{.is_final = has_ended(first) && first.end == RankEnd::none, .blamed = std::move(gone)};
   const OperationView& operation = waiting.waits_for;
-  const std::string missed =
-      operation.is_message() || first.started < operation.number ? "has not entered" : "did not end";
-  const std::string needed = operation.is_message()
-                                 ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, describe(operation))
-                                 : fmt::format("{} {}", missed, describe(operation));
-  if (first.end == RankEnd::left) {
-    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
-    result.remedy = "it returned while the others go on: all ranks need the same number of steps and collectives";
-  } else if (first.end == RankEnd::failed) {
-    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
-    result.remedy = "see its own error";
-  } else {
-    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
-    result.remedy =
-        "it was killed (out of memory? see dmesg), crashed, or called exit(): look at the output of that rank";
-  }
+  const std::string waited_in = describe(operation);
+  const bool has_entered = !operation.is_message() && first.started >= operation.number;
+  const std::string missed = operation.is_message()
+                                 ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, waited_in)
+                                 : fmt::format("{} {}", has_entered ? "did not end" : "has not entered", waited_in);
+  result.cause = fmt::format("{} {}; {}", name_of(first), missed, what_it_does(first));
+  result.remedy = remedy_for_end(first.end);
   for (std::size_t i = 1; i < result.blamed.size(); ++i) {
     const RankView& other = rank_of(group, result.blamed[i]);
     result.lines.push_back(fmt::format("{}: {}", name_of(other), what_it_does(other)));
@@ -295,8 +221,7 @@ Diagnosis explain_silence(const GroupView& group, const RankView& waiting, const
     if (rank != first.rank) result.lines.push_back(fmt::format("nor does {}", name_of(rank_of(group, rank))));
   for (std::string& line : waiting_lines(group, silent)) result.lines.push_back(std::move(line));
   result.remedy =
-      "what ranks of another host do is told there; if nothing is, look at that host, and at the network: a link may "
-      "be "
+      "what ranks of another host do is told there; if nothing is, look at that host and its network: a link may be "
       "down";
   return result;
 }
@@ -325,6 +250,17 @@ Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
   return result;
 }
 
+/// Of a rank that waits for a message: the collective in which the other one waits for it; else what it waits for.
+OperationView missed_operation(const GroupView& group, const RankView& waiting) {
+  const OperationView& operation = waiting.waits_for;
+  if (!operation.is_message() || operation.peer < 0 || static_cast<std::size_t>(operation.peer) >= group.ranks.size())
+    return operation;
+  const RankView& peer = rank_of(group, operation.peer);
+  const bool misses = peer.is_known && peer.is_waiting && peer.waits_for.number != 0 && !peer.waits_for.is_message() &&
+                      waiting.started < peer.waits_for.number;
+  return misses ? peer.waits_for : operation;
+}
+
 }  // namespace
 
 int longest_waiting(const GroupView& group) {
@@ -339,21 +275,6 @@ std::optional<Diagnosis> find_fault(const GroupView& group) {
   if (auto difference = find_difference(group)) return difference;
   return find_gone(group);
 }
-
-namespace {
-
-/// Of a rank that waits for a message: the collective in which the other one waits for it; else what it waits for.
-OperationView missed_operation(const GroupView& group, const RankView& waiting) {
-  const OperationView& operation = waiting.waits_for;
-  if (!operation.is_message() || operation.peer < 0 || static_cast<std::size_t>(operation.peer) >= group.ranks.size())
-    return operation;
-  const RankView& peer = rank_of(group, operation.peer);
-  const bool misses = peer.is_known && peer.is_waiting && peer.waits_for.number != 0 && !peer.waits_for.is_message() &&
-                      waiting.started < peer.waits_for.number;
-  return misses ? peer.waits_for : operation;
-}
-
-}  // namespace
 
 Diagnosis explain_wait(const GroupView& group, int waiting) {
   if (auto certain = find_fault(group)) return *std::move(certain);
@@ -390,28 +311,6 @@ bool waits_for_long_work(const GroupView& group, int waiting) {
     return may;
   };
   return waits(waits, waiting);
-}
-
-std::string text_of(const Diagnosis& diagnosis) {
-  std::string text = diagnosis.cause + "\n";
-  for (const std::string& line : diagnosis.lines) text += "  " + line + "\n";
-  if (!diagnosis.remedy.empty()) text += "  " + diagnosis.remedy + "\n";
-  return text;
-}
-
-std::string text_of(const GroupView& group) {
-  std::string text;
-  for (const RankView& rank : group.ranks) {
-    text += name_of(rank);
-    if (!rank.is_known) {
-      text += " shows nothing\n";
-      continue;
-    }
-    text += ": " + what_it_does(rank);
-    if (rank.is_waiting) text += fmt::format(", for {:.1f} s", rank.waiting_time);
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace tandem::comm

@@ -47,8 +47,8 @@ struct Diagnosis {
   std::string remedy = {};
 };
 
-/// What cannot become right: a rank that has ended or left while another waits for it, ranks whose collectives of one
-/// number differ, messages whose ranks wait for each other in a circle. Nothing where all may still go on.
+/// What cannot become right: a rank that has ended or left while another waits for it, and ranks whose collectives of
+/// one number differ. Nothing where all may still go on.
 std::optional<Diagnosis> find_fault(const GroupView& group);
 
 /// The rank that has waited for longest and can still say so; -1 where none waits.
