@@ -98,15 +98,13 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
-  static constexpr std::uint64_t kMagic = 0x326b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x336b'6e61'7274'6474;  // changes with the layout
   static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
 
   // Written once.
   std::atomic<std::uint64_t> magic;
   std::int64_t process, process_start;  ///< number, and when it began, in the system's ticks
-  std::int32_t rank, size, first_on_machine;
-  std::uint32_t group;  ///< of those of the process: 0, then those that were split off
   char host[64];
   char backend[16];
   std::uint64_t time_namespace;  ///< of process_start
@@ -116,7 +114,7 @@ struct alignas(128) RankStatus {
 
   // By the rank, in one thread at a time.
   alignas(128) std::atomic<std::uint64_t> started, finished;  ///< collectives
-  std::atomic<std::uint64_t> messages_started, messages_finished;
+  std::atomic<std::uint64_t> messages_started;
   std::atomic<std::uint64_t> waits_for;  ///< a number as above, doubled, and one more for a message; 0: for nothing
   std::atomic<std::uint64_t> waits;      ///< that have begun
   std::atomic<RankEnd> end;
@@ -127,7 +125,7 @@ struct alignas(128) RankStatus {
   OperationRecord messages[kMessages];
 
   // By its watchdog: nanoseconds of the host's steady clock.
-  alignas(128) std::atomic<std::int64_t> looked, finished_since, waits_since;
+  alignas(128) std::atomic<std::int64_t> finished_since, waits_since;
   std::atomic<std::uint32_t> has_found_fault, has_told;
 
   OperationView collective(std::uint64_t number) const { return record(collectives[number % kCollectives], number); }

@@ -1,7 +1,6 @@
 // Sharing statuses, and looking at them.
 #include "tandem/comm/doctor/status_board.h"
 
-#include "tandem/comm/transports/shared_memory/first_fault.h"
 #include "tandem/core/error.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -23,12 +21,6 @@
 namespace tandem::comm {
 
 namespace {
-
-/// Of the groups of this process.
-std::uint32_t next_group() {
-  static std::atomic<std::uint32_t> count{0};
-  return count.fetch_add(1);
-}
 
 std::string host_name() {
   char name[64] = {};
@@ -163,46 +155,29 @@ GroupView view_of(std::span<const RankStatus> statuses, std::int64_t now) {
 StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.place()) {
   constexpr std::int64_t kBytes = sizeof(RankStatus);
   const auto ranks = static_cast<std::size_t>(place_.size);
-  const std::int64_t bytes = kBytes * place_.size;
-  const ByteRange own{place_.rank * kBytes, kBytes};
   const std::vector<Identity> identities = exchange_identities(backend);
   const auto on_machine =
       std::ranges::find(identities, identities[static_cast<std::size_t>(place_.rank)].machine, &Identity::machine);
-  const auto first = static_cast<std::int32_t>(on_machine - identities.begin());
-  const bool makes = place_.rank == first;
-  std::string fault;
-  const auto attempt = [&](const auto& body) {
-    try {
-      body();
-    } catch (const std::exception& error) {
-      fault = error.what();
-    }
-  };
-  if (makes) attempt([&] { memory_ = SharedMemory::create(bytes, own, kFileName); });
-  const std::vector<std::string> handles = backend.all_gather_bytes(memory_ ? memory_->handle() : "");
-  const std::string& handle = handles[static_cast<std::size_t>(first)];
-  if (!makes && !handle.empty()) attempt([&] { memory_ = SharedMemory::open(handle, own, true); });
-  obstacle_ = first_fault(backend, fault);
+  const auto first = static_cast<int>(on_machine - identities.begin());
+  SharedByRanks shared = share_memory(backend, kBytes, {.maker = first, .name = kFileName, .keeps_file = true});
+  memory_ = std::move(shared.memory);
+  obstacle_ = std::move(shared.obstacle);
   std::byte* data = nullptr;
-  if (obstacle_.empty()) {
+  if (memory_) {
     data = memory_->data();
   } else {
-    memory_.reset();
-    own_memory_.resize(static_cast<std::size_t>(bytes) + alignof(RankStatus));
+    const std::size_t bytes = ranks * sizeof(RankStatus);
+    own_memory_.resize(bytes + alignof(RankStatus));
     void* begin = own_memory_.data();
     std::size_t space = own_memory_.size();
-    data = static_cast<std::byte*>(std::align(alignof(RankStatus), static_cast<std::size_t>(bytes), begin, space));
+    data = static_cast<std::byte*>(std::align(alignof(RankStatus), bytes, begin, space));
   }
   statuses_ = {reinterpret_cast<RankStatus*>(data), ranks};
-  if (makes || !memory_) show_identities(identities, place_.rank, memory_ != nullptr, statuses_);
+  if (place_.rank == first || !memory_) show_identities(identities, place_.rank, memory_ != nullptr, statuses_);
   RankStatus& status = mine();
   status.process = getpid();
   status.process_start = start_of_process(getpid());
   status.time_namespace = time_namespace();
-  status.rank = place_.rank;
-  status.size = place_.size;
-  status.first_on_machine = first;
-  status.group = next_group();
   copy_text(host_name(), status.host);
   copy_text(backend.name(), status.backend);
   status.timeout = timeout;

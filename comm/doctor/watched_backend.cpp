@@ -75,7 +75,8 @@ class Watch {
     return view;
   }
   void finish(const OperationView& operation) {
-    std::atomic<std::uint64_t>& finished = operation.is_message() ? status().messages_finished : status().finished;
+    if (operation.is_message()) return;
+    std::atomic<std::uint64_t>& finished = status().finished;
     if (finished.load(std::memory_order_relaxed) < operation.number)
       finished.store(operation.number, std::memory_order_release);
   }

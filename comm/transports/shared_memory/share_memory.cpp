@@ -13,9 +13,9 @@ void SharedMemory::keep(std::shared_ptr<const void> thing) {
   kept_.push_back(std::move(thing));
 }
 
-SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes) {
+SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes, const SharingOptions& options) {
   const Place place = backend.place();
-  const bool makes = place.rank == 0;
+  const bool makes = place.rank == options.maker;
   const ByteRange own{place.rank * part_bytes, part_bytes};
   std::shared_ptr<SharedMemory> memory;
   std::string fault;
@@ -26,12 +26,13 @@ SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes) {
       fault = error.what();
     }
   };
-  if (makes) attempt([&] { memory = SharedMemory::create(place.size * part_bytes, own); });
-  const std::string handle = backend.all_gather_bytes(memory ? memory->handle() : "").front();
-  if (!makes && !handle.empty()) attempt([&] { memory = SharedMemory::open(handle, own); });
+  if (makes) attempt([&] { memory = SharedMemory::create(place.size * part_bytes, own, options.name); });
+  const std::vector<std::string> handles = backend.all_gather_bytes(memory ? memory->handle() : "");
+  const std::string& handle = handles[static_cast<std::size_t>(options.maker)];
+  if (!makes && !handle.empty()) attempt([&] { memory = SharedMemory::open(handle, own, options.keeps_file); });
   std::string obstacle = first_fault(backend, fault);
   if (!obstacle.empty()) return {nullptr, std::move(obstacle)};
-  if (makes) memory->seal();
+  if (makes && !options.keeps_file) memory->seal();
   return {std::move(memory), ""};
 }
 

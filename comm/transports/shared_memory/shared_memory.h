@@ -60,8 +60,15 @@ struct SharedByRanks {
   std::string obstacle;
 };
 
-/// Makes memory of equal parts for all ranks on rank 0, and maps it on all others; each takes the pages of its own part
-/// at once. Collective over the backend, whose ranks are on one host.
-SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes);
+/// How ranks come to share memory.
+struct SharingOptions {
+  int maker = 0;                ///< the rank that makes it, among those on this rank's host
+  const char* name = "tandem";  ///< as of SharedMemory::create()
+  bool keeps_file = false;      ///< whoever looks for it finds it in each of these processes, until its end
+};
+
+/// Makes memory of equal parts for all ranks on one of each host, and maps it on the others; each takes the pages of
+/// its own part at once. Collective over the backend.
+SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes, const SharingOptions& options = {});
 
 }  // namespace tandem::comm
