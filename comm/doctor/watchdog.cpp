@@ -26,6 +26,9 @@ constexpr Seconds kFaultLasts{0.05};
 constexpr Seconds kFailureLasts{2.0};
 /// What is looked at closely even where nothing calls for it.
 constexpr Seconds kBetweenFullLooks{1.0};
+/// A look asks the system for the process of each rank, and all ranks that wait do: with many they take turns of this
+/// for each.
+constexpr Seconds kPerRank{0.006};
 /// A wait that calls for a closer look.
 constexpr Seconds kLongWait{0.08};
 /// More than this between two looks is time in which this process did not run.
@@ -89,7 +92,6 @@ void Watchdog::update_own_times(Seconds passed) {
   } else {
     waiting_time_ = has_moved ? Seconds() : waiting_time_ + passed;
   }
-  mine.looked.store(now, std::memory_order_relaxed);
 }
 
 bool Watchdog::look() {
@@ -101,17 +103,18 @@ bool Watchdog::look() {
     return status.has_found_fault.load(std::memory_order_acquire) != 0;
   });
   const bool may_be_late = timeout_ > 0.0 && waiting_time_.count() >= timeout_;
-  if (!is_alarmed && !may_be_late && waiting_time_ < kLongWait && !sees_fault_ && time_since_look_ < kBetweenFullLooks)
-    return false;
-  time_since_look_ = {};
+  const bool is_worried = may_be_late || waiting_time_ >= kLongWait;
+  const Seconds pause = is_worried ? kPerRank * board_->place().size : kBetweenFullLooks;
+  if (!is_alarmed && !sees_fault_ && time_since_look_ < pause) return false;
+  const Seconds since_look = std::exchange(time_since_look_, {});
   const GroupView group = board_->look();
   std::optional<Diagnosis> fault = find_fault(group);
-  fault_time_ = fault && sees_fault_ ? fault_time_ + passed : Seconds();
+  fault_time_ = fault && sees_fault_ ? fault_time_ + since_look : Seconds();
   sees_fault_ = fault.has_value();
   const Seconds lasts = fault && has_failed(group, *fault) ? kFailureLasts : kFaultLasts;
   const bool is_certain = fault && (fault->is_final || fault_time_ >= lasts);
   const bool may_wait = !fault && waits_for_long_work(group, board_->place().rank);
-  if (may_wait) waiting_time_ = std::max(Seconds(), waiting_time_ - passed);
+  if (may_wait) waiting_time_ = std::max(Seconds(), waiting_time_ - since_look);
   const bool is_late = may_be_late && !may_wait;
   if (!is_alarmed && !is_late && !is_certain) return false;
   const int longest = longest_waiting(group);

@@ -14,10 +14,10 @@
 
 namespace tandem::comm {
 
-/// Looks twenty times a second. Something is wrong where a fault is certain (find_fault()), where this rank has waited
-/// in one wait for longer than the deadline, or where another rank's watchdog has found something. Time in which this
-/// process does not run, as after Ctrl-Z, or in which it waits for long work, does not count, and each step of an
-/// algorithm begins it anew.
+/// Looks twenty times a second, at the others less often where there are many. Something is wrong where a fault is
+/// certain (find_fault()), where this rank has waited in one wait for longer than the deadline, or where another rank's
+/// watchdog has found something. Time in which this process does not run, as after Ctrl-Z, or in which it waits for
+/// long work, does not count, and each step of an algorithm begins it anew.
 class Watchdog {
  public:
   /// Of the text of what is wrong: called once, in the watchdog's thread. `is_teller`: it has all lines; other ranks'
