@@ -66,6 +66,9 @@ function(tandem_hang_case name)
   cmake_parse_arguments(CASE "" "" "ARGS;LABELS" ${ARGN})
   add_test(NAME "comm: ${name}" COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/comm/mpi/check_hangs.py
     ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:tandem_comm_hang_program> ${CASE_ARGS})
+  if(TANDEM_SANITIZE AND NOT CASE_ARGS STREQUAL "native")  # the same watchdog
+    set(CASE_LABELS long)
+  endif()
   set_tests_properties("comm: ${name}" PROPERTIES ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 1500
     LABELS "${CASE_LABELS}")
 endfunction()

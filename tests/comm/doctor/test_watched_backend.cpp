@@ -7,7 +7,6 @@
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
-#include "tests/support/temporary_directory.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,8 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <thread>
 
 using namespace tandem;
@@ -39,12 +36,6 @@ std::string error_of_ranks(const std::function<void(ProcessGroup&)>& body, const
 void sum(ProcessGroup& group, std::int64_t count = 100) {
   const Tensor x = Tensor::full({count}, 1.0);
   group.all_reduce(Out(x));
-}
-
-/// The views of this process's groups, of which there is one.
-GroupView only_view() {
-  const auto views = views_of_process(getpid());
-  return views.size() == 1 ? views.front() : GroupView();
 }
 
 }  // namespace
@@ -291,123 +282,6 @@ TEST_CASE("a backend of GPUs is given no host memory by those that watch it") {
   const auto backend = watch(std::make_unique<GpuBackend>(), {.checks = true}, obstacle);
   CHECK(backend->all_gather_bytes("text") == std::vector<std::string>{"text", "text"});
   CHECK_NOTHROW(backend->run({.kind = CollectiveKind::all_reduce, .counts = {0}}));
-}
-
-TEST_CASE("what a group does can be looked at from outside") {
-  GroupView view;
-  std::string while_computing;
-  run_thread_ranks(2, native_options("threads", "ring"), {.timeout = 30.0}, [&](ProcessGroup& group) {
-    sum(group);
-    if (group.rank() == 0) return sum(group, 7);
-    {
-      const ProfileRange outer("forward 0 Linear(4, 4)");
-      {
-        const ProfileRange inner("matmul");
-      }
-      std::this_thread::sleep_for(300ms);
-      view = only_view();
-      while_computing = text_of(view);
-    }
-    sum(group, 7);
-  });
-  REQUIRE(view.ranks.size() == 2);
-  CHECK(view.backend == "threads");
-  CHECK(view.timeout == 30.0);
-  CHECK(view.ranks[0].is_waiting);
-  CHECK(describe(view.ranks[0].waits_for) == "all_reduce #2 sum f32[7]");
-  CHECK(view.ranks[0].step == "step 1 of ring, for rank 1");
-  CHECK(view.ranks[1].activity == "forward 0 Linear(4, 4)");
-  CHECK(view.ranks[1].finished == 1);
-  CHECK(longest_waiting(view) == 0);
-  CHECK_THAT(while_computing,
-             ContainsText("and waits in all_reduce #2 sum f32[7]: step 1 of ring, for rank 1, for 0."));
-  CHECK_THAT(error_of([] { views_of_process(getpid()); }), ContainsText("is no rank of a run of several ranks"));
-  CHECK_THAT(error_of([] { views_of_process(999999999); }), ContainsText("process 999999999: No such file"));
-}
-
-TEST_CASE("a file of statuses shows them as they were, and no other file does") {
-  const TemporaryDirectory directory;
-  const std::string path = (directory.path() / "hang.bin").string();
-  run_thread_ranks(2, native_options("threads", "auto"), {}, [&](ProcessGroup& group) {
-    sum(group);
-    group.barrier();
-  });
-  const auto backend = make_self_backend();
-  StatusBoard board(*backend, 30.0);
-  board.mine().collectives[1].set({.number = 1, .kind = CollectiveKind::all_reduce, .dtype = DType::f32, .count = 4});
-  board.mine().started = 1;
-  board.mine().waits_for = 2;
-  REQUIRE(board.save(path));
-  const GroupView view = view_of_file(path);
-  REQUIRE(view.ranks.size() == 1);
-  CHECK(describe(view.ranks[0].waits_for) == "all_reduce #1 sum f32[4]");
-  CHECK(view.ranks[0].process == getpid());
-  CHECK(view.timeout == 30.0);
-
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto write = [&](const std::string& text) {
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  };
-  CHECK_THAT(error_of([&] { view_of_file(write(bytes.substr(1))); }), ContainsText("are not what ranks show"));
-  CHECK_THAT(error_of([&] { view_of_file(write("")); }), ContainsText("0 bytes are not what ranks show"));
-  CHECK_THAT(error_of([&] { view_of_file(write(std::string(bytes.size(), '\0'))); }), ContainsText("of this version"));
-  CHECK_THAT(error_of([&] { view_of_file((directory.path() / "none").string()); }), ContainsText("cannot read"));
-  // Whatever it holds behind the mark, there is a text.
-  for (const char filler : {'\xff', '\x01', 'A'}) {
-    std::string other(bytes.size(), filler);
-    other.replace(0, 8, bytes, 0, 8);
-    const GroupView hostile = view_of_file(write(other));
-    CHECK_FALSE(text_of(hostile).empty());
-    CHECK_FALSE(text_of(explain_wait(hostile, 0)).empty());
-  }
-  board.mine().activity.set("red\x1b[31m\n");
-  std::strcpy(board.mine().host, "h\a");
-  board.mine().waits_for = 0;
-  REQUIRE(board.save(path));
-  CHECK_THAT(text_of(view_of_file(path)), ContainsText("rank 0 (host h?, ") && ContainsText("is in red?[31m?\n"));
-}
-
-TEST_CASE("operations are read as they were written, and not while they are") {
-  OperationRecord record;
-  CHECK(record.get().number == 0);
-  const OperationView operation{.number = 12,
-                                .kind = CollectiveKind::receive,
-                                .dtype = DType::bf16,
-                                .op = ReduceOp::max,
-                                .peer = 31,
-                                .tag = kMaxMessageTag,
-                                .count = std::int64_t{1} << 40};
-  record.set(operation);
-  CHECK(describe(record.get()) == describe(operation));
-  std::atomic<bool> ends = false;
-  std::atomic<int> wrong = 0;
-  std::thread writer([&] {
-    for (std::uint64_t number = 1; !ends; ++number)
-      record.set({.number = number,
-                  .dtype = DType::f32,
-                  .peer = static_cast<int>(number),
-                  .count = static_cast<std::int64_t>(number)});
-  });
-  for (int i = 0; i < 100000; ++i)
-    if (const OperationView seen = record.get();
-        seen.number != 0 && seen.number != 12 && seen.count != static_cast<std::int64_t>(seen.number))
-      ++wrong;
-  ends = true;
-  writer.join();
-  CHECK(wrong == 0);
-}
-
-TEST_CASE("texts are cut to their place, and read whole") {
-  SharedText<2> text;
-  CHECK(text.get().empty());
-  text.set("short");
-  CHECK(text.get() == "short");
-  text.set("sixteen letters.and more");
-  CHECK(text.get() == "sixteen letters.");
-  text.set("");
-  CHECK(text.get().empty());
 }
 
 TEST_CASE("the deadline is that of the environment, or half a minute") {
