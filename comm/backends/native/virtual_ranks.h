@@ -6,10 +6,7 @@
 //     VirtualRanks ranks(model, std::make_shared<const Schedule>(ring_all_reduce(2)));
 //     const std::vector<Tensor> tensors{Tensor::full({1000}, 1.0), Tensor::full({1000}, 2.0)};
 //     const double seconds = ranks.run([&](int rank) {  // 104 us; the tensors are full of 3
-//       const Tensor& tensor = tensors[static_cast<std::size_t>(rank)];
-//       void* const data = Out(tensor).raw_data();
-//       return Collective{.kind = CollectiveKind::all_reduce, .dtype = tensor.dtype(), .counts = {tensor.numel()},
-//                         .input = data, .output = data};
+//       return in_place(CollectiveKind::all_reduce, Out(tensors[static_cast<std::size_t>(rank)]));
 //     });
 #pragma once
 
