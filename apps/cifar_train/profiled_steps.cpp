@@ -155,10 +155,11 @@ void ProfiledSteps::finish(bool measures_machine, std::vector<std::string>& prob
   const std::string ranks = has_table && group_.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group_) : "";
   if (group_.rank() != 0) return;
   const comm::LongWork writing;  // and measuring the machine
+  const std::size_t problems_before = problems.size();
   if (!settings_.trace.empty()) write_trace(settings_.trace, trace, problems);
   if (has_table) {
     write_profile(trace, ranks, measures_machine, problems);
-  } else {
+  } else if (problems.size() == problems_before) {
     fmt::print("\ntrace of {}: {} shows it in https://ui.perfetto.dev, {} is a picture of one\n",
                count_of_steps(steps_), settings_.trace, step_picture_file(settings_.trace));
   }

@@ -1,4 +1,5 @@
 // Defaults that depend on other options, and combinations that make no sense.
+#include "profiled_steps.h"
 #include "settings.h"
 
 #include "tandem/core/device_query.h"
@@ -86,13 +87,21 @@ void require_different_files(const Settings& s) {
     std::string_view what, kind;
     const std::string& path;
   };
-  const std::array<Written, 7> files{{{"--log", "log", s.log},
-                                      {"the log of --run-dir", "log", s.run_log},
-                                      {"--save-weights", "weights", s.save_weights},
-                                      {"the weights of --run-dir", "weights", s.run_weights},
-                                      {"--tuning-file", "tuning", s.tuning_file},
-                                      {"--comm-costs", "costs", s.comm_costs},
-                                      {"--trace", "trace", s.trace}}};
+  const auto of_run = [&](const char* name) {
+    return s.run_dir.empty() ? "" : (std::filesystem::path(s.run_dir) / name).string();
+  };
+  const std::string picture = s.trace.empty() ? "" : step_picture_file(s.trace), config = of_run("config.toml"),
+                    report = of_run("report.html");
+  const std::array<Written, 10> files{{{"--log", "log", s.log},
+                                       {"the log of --run-dir", "log", s.run_log},
+                                       {"--save-weights", "weights", s.save_weights},
+                                       {"the weights of --run-dir", "weights", s.run_weights},
+                                       {"--tuning-file", "tuning", s.tuning_file},
+                                       {"--comm-costs", "costs", s.comm_costs},
+                                       {"--trace", "trace", s.trace},
+                                       {"the picture of --trace", "trace", picture},
+                                       {"the settings of --run-dir", "settings", config},
+                                       {"the report of --run-dir", "report", report}}};
   for (const Written& a : files) {
     for (const Written& b : files)
       require(a.kind >= b.kind || !is_one_file(a.path, b.path), "{} and {} are both {}: name two files", a.what, b.what,

@@ -87,7 +87,7 @@ class Backend {
   virtual std::string notice() const { return ""; }
 
   /// From now on this rank writes there where its algorithms are; null: nowhere. What sends no messages itself says
-  /// nothing.
+  /// nothing. The group is set up by then, and its ranks watch each other.
   virtual void show_steps(StepStatus* /*status*/) {}
 
   /// True if works under way move on in polls and waits only: a thread may poll them then (comm/progress/).

@@ -100,11 +100,11 @@ class Watch {
 
  private:
   void end(const GroupView& group, const Diagnosis& diagnosis, bool is_teller) {
-    const std::string text = is_teller ? text_of(diagnosis) : diagnosis.cause + "\n";
     if (options_.on_fault) {
-      options_.on_fault(text);
+      options_.on_fault(text_of(diagnosis));  // of all ranks the first text is kept
       if (leaves_soon()) return;
     }
+    const std::string text = is_teller ? text_of(diagnosis) : diagnosis.cause + "\n";
     end_process(*board_, group, diagnosis, {text, is_teller, options_.end_all});
   }
 

@@ -28,6 +28,9 @@ class Transport {
   /// For a rank that waits for others, by whatever way: throws Error where they are known to have ended.
   virtual void check() {}
 
+  /// The group that it is for is set up, and its ranks watch each other: a simulated network loses no messages before.
+  virtual void begin_watched() {}
+
   /// Why messages of several threads, each of which uses a transport of its own, are not for this transport's library;
   /// empty where they are.
   virtual std::string thread_obstacle() const { return ""; }

@@ -580,6 +580,10 @@ def trace():
     check(f"note: --trace {path('short.json')}: the run did not come to step 3" in done.stderr, done.stderr)
     check(not os.path.exists(path("short.json")) and not os.path.exists(path("short.html")), "a trace of nothing")
 
+    done = attempt(small + f"--epochs 2 --trace {path('large.json')}", limit=50000)
+    check(done.returncode == 1 and f"error: {path('large.json')}: cannot write: File too large" in done.stderr, done.stderr)
+    check("trace of" not in done.stdout and not os.path.exists(path("large.json")), f"a trace that is not there: {done.stdout}")
+
 
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "

@@ -248,6 +248,12 @@ bad_input(NAME "a trace that is named as its picture" ERR "--trace t.html: a tra
   ARGS --dataset synthetic --trace t.html)
 bad_input(NAME "log and trace in one file" ERR "--log and --trace are both out.json: name two files"
   ARGS --dataset synthetic --log out.json --trace out.json)
+bad_input(NAME "log and the picture of a trace in one file" ERR "--log and the picture of --trace are both out.html: name two files"
+  ARGS --dataset synthetic --log out.html --trace out.json)
+bad_input(NAME "a trace in place of the settings of its run" ERR "the settings of --run-dir and --trace are both r/config.toml: name two files"
+  ARGS --dataset synthetic --run-dir r --trace r/config.toml)
+bad_input(NAME "the picture of a trace in place of a run's report" ERR "the report of --run-dir and the picture of --trace are both r/report.html"
+  ARGS --dataset synthetic --run-dir r --trace r/report.json)
 bad_input(NAME "threads without replicas" ERR "--backend threads: joins ranks that are threads of one process" "--replicas N"
   ARGS --backend threads)
 bad_input(NAME "canonical and autotune" ERR "--canonical 4" "--autotune" ARGS --canonical 4 --autotune)

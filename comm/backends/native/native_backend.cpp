@@ -186,7 +186,10 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
-  void show_steps(StepStatus* status) override { engines_->steps = status; }
+  void show_steps(StepStatus* status) override {
+    engines_->steps = status;
+    if (status != nullptr) engines_->messages.transport().begin_watched();
+  }
   bool moves_by_polls() const override { return true; }
   std::string thread_obstacle() const override { return engines_->messages.transport().thread_obstacle(); }
   std::optional<MessageCosts> measure_costs() override {

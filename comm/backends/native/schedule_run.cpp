@@ -116,10 +116,16 @@ std::string ScheduleRun::waits_for() const {
   const auto text = [&](const Task& task, int peer) {
     return fmt::format("step {} of {}, for rank {}", task.step.round + 1, schedule_->name, peer);
   };
-  for (const Channel& channel : channels_)
-    if (!channel.receiving.empty()) return text(channel.receives[channel.received], channel.peer);
+  // A receive whose segment has steps before it may have come: what those wait for is missing.
+  for (const Channel& channel : channels_) {
+    if (channel.receiving.empty()) continue;
+    const Task& task = channel.receives[channel.received];
+    if (segments_[task.segment].steps >= task.steps_before) return text(task, channel.peer);
+  }
   for (const Channel& channel : channels_)
     if (!channel.sending.empty()) return text(channel.sends[channel.sent], channel.peer);
+  for (const Channel& channel : channels_)
+    if (!channel.receiving.empty()) return text(channel.receives[channel.received], channel.peer);
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ double seconds_now() {
 struct Ways {
   std::mutex mutex = {};
   NetworkModel model;
-  double start = seconds_now();
+  std::optional<double> watched_from = {};
   /// Until when each is busy: within the host, and to other hosts.
   std::array<double, 2> out_free_from = {}, in_free_from = {};
   std::map<std::pair<int, int>, std::uint64_t> messages = {};  // sent, by sender and receiver
@@ -40,7 +41,7 @@ class DelayedSend final : public Transfer {
     const double now = seconds_now(), begins = std::max(now, free_from);
     leaves_ = free_from = begins + link.transfer_time(bytes);
     first_byte_ = begins + link.latency + ways.model.jitter_of(from, to, ways.messages[{from, to}]++);
-    is_lost_ = ways.model.is_lost(from, to, now - ways.start);
+    is_lost_ = ways.watched_from && ways.model.is_lost(from, to, now - *ways.watched_from);
   }
 
   void start(Transport& inner, int to, int tag, const void* data, std::int64_t bytes) {
@@ -116,6 +117,10 @@ class DelayedTransport final : public Transport {
   }
 
   void check() override { inner_->check(); }
+  void begin_watched() override {
+    const std::scoped_lock lock(ways_->mutex);
+    if (!ways_->watched_from) ways_->watched_from = seconds_now();  // subgroups begin later
+  }
   std::string thread_obstacle() const override { return inner_->thread_obstacle(); }
 
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {

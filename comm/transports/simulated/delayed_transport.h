@@ -21,9 +21,9 @@ namespace tandem::comm {
 /// The messages of `inner`, this rank's, which arrive as late as they would on a network of this model: sends and
 /// receives are not done before. All ranks wrap theirs alike, and are on one machine, whose clock they share. A message
 /// begins when it is sent, and whatever `inner` and the ranks take themselves comes on top. What is lost is never
-/// received; check() goes on to tell of ranks that have ended. A time goes before each message as one of its own.
-/// Throws Error for a model whose ranks share a link, of which a rank cannot know what others do with it, and for a
-/// rank that a model with hosts does not have.
+/// received, from begin_watched() on, which is time 0 of `lose`; check() goes on to tell of ranks that have ended. A
+/// time goes before each message as one of its own. Throws Error for a model whose ranks share a link, of which a rank
+/// cannot know what others do with it, and for a rank that a model with hosts does not have.
 std::unique_ptr<Transport> delay_messages(std::unique_ptr<Transport> inner, int rank, const NetworkModel& model);
 
 }  // namespace tandem::comm

@@ -76,6 +76,17 @@ TEST_CASE("a thread that returns early is named before the deadline") {
   CHECK(std::chrono::steady_clock::now() - begin < 30s);
 }
 
+TEST_CASE("ranks whose link is cut on a simulated network are named, also where it never stood") {
+  for (const char* const algorithm : {"ring", "direct"}) {
+    CAPTURE(algorithm);
+    const NativeOptions options = native_options("threads", algorithm, "hosts=3 lose=1-2");
+    const std::string error =
+        error_of([&] { run_thread_ranks(3, options, {.timeout = 0.5}, [](ProcessGroup& group) { sum(group); }); });
+    CHECK_THAT(error, ContainsText("all_reduce #1 sum f32[100], and it does not end") &&
+                          ContainsText(std::string("step 1 of ") + algorithm + ", for rank 1"));
+  }
+}
+
 TEST_CASE("messages that wait for each other are an error that has the cycle") {
   CHECK_THAT(error_of_ranks([](ProcessGroup& group) {
                const Tensor x = Tensor::zeros({4});
