@@ -3,6 +3,7 @@
 #include "tandem/autograd/node.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
 #include "tandem/kernels/elementwise/add.h"
 
@@ -206,6 +207,7 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
   while (!ready.empty()) {
     const std::shared_ptr<Node> node = std::move(ready.back());
     ready.pop_back();
+    const detail::PathScope scope(node->module);
     const ProfileRange range(
         [&] { return fmt::format("backward {} {}", node->name, to_string(node->outputs.front().shape)); });
     PendingGradients arrived = std::move(states.at(node.get()).gradients);

@@ -26,6 +26,7 @@ struct OutputKind {
 /// One recorded operation, or, with `leaf` defined, the end of the line where a gradient is added up.
 struct Node {
   std::string name;
+  std::string module;  // in whose forward it was recorded, by its dotted name (core/module_scope.h)
   std::vector<Edge> inputs;
   std::vector<OutputKind> outputs;
   BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed

@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/node.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/recording.h"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
   auto node = std::make_shared<Node>();
   node->name = name;
+  node->module = detail::module_path();
   node->inputs.reserve(inputs.size());
   node->outputs.reserve(outputs.size());
   for (const Tensor& input : inputs) node->inputs.push_back(gradient_edge(input));

@@ -3,6 +3,7 @@
 #include "tandem/autograd/precision.h"
 #include "tandem/core/allocator.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/elementwise/plain_loop.h"
 
@@ -201,6 +202,7 @@ Edge gradient_edge(const Tensor& tensor) {
   if (!node) {
     node = std::make_shared<Node>();
     node->name = "leaf";
+    node->module = detail::module_path();
     node->outputs = {{tensor.shape(), tensor.dtype()}};
     node->leaf = tensor;
     meta.leaf_node = node;

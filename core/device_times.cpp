@@ -76,7 +76,7 @@ std::shared_ptr<DeviceMark> DeviceTimes::mark(std::string_view name) {
   mark->library = recorder_->library();
   mark->number = number;
   open_numbers.push_back(number);
-  ranges_[number] = {std::string(name), outer};
+  ranges_[number] = {.name = std::string(name), .outer = outer};
   return mark;
 }
 
@@ -85,6 +85,7 @@ void DeviceTimes::end(const DeviceMark& mark, TimelineEvent event) {
     const auto found = ranges_.find(mark.number);
     if (found == ranges_.end()) return;
     found->second.is_complete = true;
+    found->second.module = std::move(event.module);
     found->second.flops = event.flops;
     found->second.bytes = event.bytes;
     return;

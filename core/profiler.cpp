@@ -2,7 +2,9 @@
 #include "tandem/core/profiler.h"
 
 #include "tandem/core/device.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/range_observer.h"
+#include "tandem/core/timeline.h"
 
 #include <algorithm>
 #include <map>
@@ -99,10 +101,11 @@ void ProfileRange::begin(std::string name) {
     if (listeners_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
   }
   name_ = std::move(name);
+  module_ = detail::module_path();
   if (listeners_ & kObserver) {
     if (const detail::RangeObserver observer = range_observer.load()) observer(name_);
   }
-  if (listeners_ & kFollower) range_follower.load()(name_);
+  if (listeners_ & kFollower) range_follower.load()(name_, module_);
   outer_ = innermost;
   innermost = this;
   if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device(name_);
@@ -121,10 +124,18 @@ void ProfileRange::end() noexcept {
   }
   const Clock::duration elapsed = Clock::now() - start_;
   innermost = outer_;
-  if (listeners_ & kFollower) range_follower.load()(outer_ == nullptr ? std::string_view() : outer_->name_);
+  if (listeners_ & kFollower) {
+    const std::string_view none;
+    range_follower.load()(outer_ == nullptr ? none : outer_->name_, outer_ == nullptr ? none : outer_->module_);
+  }
   if (outer_ != nullptr) outer_->inner_ += elapsed;
-  if ((listeners_ & detail::listeners() & detail::kTimeline) != 0)
-    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_, device_mark_);
+  if ((listeners_ & detail::listeners() & detail::kTimeline) != 0) {
+    TimelineEvent event = detail::timeline_event(name_, start_, elapsed);
+    event.flops = flops_;
+    event.bytes = bytes_;
+    event.module = module_;
+    detail::add_to_timeline(std::move(event), device_mark_);
+  }
   if (!(listeners_ & detail::kStatistics) || !profiling())
     return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);

@@ -36,11 +36,7 @@ void pop_nvtx_range();
 /// Where a stream of the watched GPU was when a range began, or the number that CUPTI has for the range.
 struct DeviceMark;
 
-/// The timeline's side, in timeline.cpp. What `mark` began on the GPU ends with the call; it may be null.
-void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
-                     std::chrono::steady_clock::duration duration, double flops, double bytes,
-                     const std::shared_ptr<DeviceMark>& mark = nullptr) noexcept;
-/// Of a range that begins. Null where the timeline is of a CPU.
+/// The timeline's side, in timeline.cpp, of a range that begins. Null where the timeline is of a CPU.
 std::shared_ptr<DeviceMark> mark_device(std::string_view name) noexcept;
 /// To the innermost range of this thread.
 void add_work(double flops, double bytes);
@@ -95,8 +91,8 @@ class ProfileRange {
   void begin(std::string name);
   void end() noexcept;
 
-  unsigned listeners_ = 0;  // those that know of its beginning
-  std::string name_;
+  unsigned listeners_ = 0;     // those that know of its beginning
+  std::string name_, module_;  // module_: detail::module_path() when it began
   Clock::time_point start_;
   ProfileRange* outer_ = nullptr;
   Clock::duration inner_{};           // time in ranges within this one

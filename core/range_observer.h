@@ -13,8 +13,9 @@ using RangeObserver = void (*)(const std::string& name);
 /// From now on `observer` is called; null: nobody any more. Without an observer, ranges cost what they did.
 void observe_ranges(RangeObserver observer);
 
-/// Called with the name of the innermost range whenever that changes, "" outside of any, in the thread whose it is.
-using RangeFollower = void (*)(std::string_view name);
+/// Called with the name of the innermost range whenever that changes, "" outside of any, and the dotted name of the
+/// module for which it began ("": of none), in the thread whose it is.
+using RangeFollower = void (*)(std::string_view name, std::string_view module);
 
 /// From now on, and for good, `follower` is called: one in a process.
 void follow_ranges(RangeFollower follower);

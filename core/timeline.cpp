@@ -1,7 +1,8 @@
-// Recording: one list for all threads, and the storages that are live.
+// Recording: one list for all threads, or for one, and the storages that are live.
 #include "tandem/core/timeline.h"
 
 #include "tandem/core/device_times.h"
+#include "tandem/core/error.h"
 
 #include <fmt/format.h>
 
@@ -24,8 +25,11 @@ struct NumberedStorage {
   std::uint64_t number = 0;
 };
 
-struct Recording {
+}  // namespace
+
+struct detail::Recording {
   std::mutex mutex;
+  bool is_on = false;
   Device device;
   Timeline timeline;
   std::map<const void*, NumberedStorage> live;  // allocated since the start, or named
@@ -34,19 +38,42 @@ struct Recording {
   detail::DeviceTimes device_times;
 };
 
-Recording& recording() {
-  static auto* const one = new Recording;  // outlives ranges and storages of exiting threads
+namespace {
+
+using detail::Recording;
+
+const std::shared_ptr<Recording>& recording_of_process() {
+  // Outlives ranges and storages of exiting threads.
+  static auto* const one = new std::shared_ptr<Recording>(std::make_shared<Recording>());
   return *one;
+}
+
+thread_local std::shared_ptr<Recording> own_recording;  // null: the process's
+
+Recording& recording() { return own_recording ? *own_recording : *recording_of_process(); }
+
+/// Ranges have a listener while any recording is on.
+void switch_on_or_off(Recording& all, bool is_on) {
+  static std::mutex mutex;
+  static int recordings = 0;
+  const std::lock_guard lock(mutex);
+  if (std::exchange(all.is_on, is_on) == is_on) return;
+  recordings += is_on ? 1 : -1;
+  if (recordings > 0) {
+    detail::range_listeners |= detail::kTimeline;
+  } else {
+    detail::range_listeners &= ~detail::kTimeline;
+  }
+}
+
+std::int64_t nanoseconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
 int thread_number() {
   static std::atomic<int> threads = 0;
   thread_local const int number = threads++;
   return number;
-}
-
-std::int64_t nanoseconds(std::chrono::steady_clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
 /// What follows is called with the mutex held.
@@ -85,40 +112,47 @@ std::shared_ptr<DeviceMark> mark_device(std::string_view name) noexcept {
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
   try {
-    return all.device_times.mark(name);
+    return all.is_on ? all.device_times.mark(name) : nullptr;
   } catch (const std::exception&) {
     return nullptr;  // the host's row has the range
   }
 }
 
-void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
-                     std::chrono::steady_clock::duration duration, double flops, double bytes,
-                     const std::shared_ptr<DeviceMark>& mark) noexcept {
+TimelineEvent timeline_event(std::string name, std::chrono::steady_clock::time_point begin,
+                             std::chrono::steady_clock::duration duration) {
+  return {
+      .name = std::move(name), .begin_ns = nanoseconds(begin.time_since_epoch()), .duration_ns = nanoseconds(duration)};
+}
+
+void add_to_timeline(TimelineEvent event, const std::shared_ptr<DeviceMark>& mark) noexcept {
   Recording& all = recording();
-  const std::int64_t begin_ns = nanoseconds(begin.time_since_epoch()), duration_ns = nanoseconds(duration);
+  event.thread = thread_number();
   const std::lock_guard lock(all.mutex);
-  all.timeline.events.push_back({std::string(name), thread_number(), begin_ns, duration_ns, flops, bytes});
+  if (!all.is_on) return;
+  all.timeline.events.push_back(event);
   sample_memory(all, detail::timeline_ns());
   if (mark == nullptr) return;
+  event.thread = 0;
+  event.begin_ns = event.duration_ns = 0;
   try {
-    all.device_times.end(*mark, {std::string(name), 0, 0, 0, flops, bytes});
+    all.device_times.end(*mark, std::move(event));
   } catch (const std::exception&) {
     return;
   }
 }
 
-void add_to_timeline(CommunicationEvent event) noexcept {
-  Recording& all = recording();
-  const std::lock_guard lock(all.mutex);
-  if (!timeline_is_recorded()) return;
-  all.timeline.communication.push_back(std::move(event));
+std::shared_ptr<Recording> recording_of_thread() { return own_recording ? own_recording : recording_of_process(); }
+
+void add_to_timeline(const std::shared_ptr<Recording>& recording, CommunicationEvent event) noexcept {
+  const std::lock_guard lock(recording->mutex);
+  if (recording->is_on) recording->timeline.communication.push_back(std::move(event));
 }
 
 void note_storage(const void* storage, Device device, MemoryTag tag, std::int64_t bytes) {
   Recording& all = recording();
   std::string made_in = innermost_range();
   const std::lock_guard lock(all.mutex);
-  if (device != all.device) return;
+  if (!all.is_on || device != all.device) return;
   all.live[storage] = {{bytes, tag, std::move(made_in)}, ++all.numbers};
   sample_memory(all, detail::timeline_ns());
   const std::int64_t total = memory_stats(device).current_total;
@@ -136,11 +170,22 @@ void describe_storage(const void* storage, std::string shape) {
 void forget_storage(const void* storage) noexcept {
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
+  if (!all.is_on) return;
   all.live.erase(storage);
   sample_memory(all, detail::timeline_ns());
 }
 
 }  // namespace detail
+
+TimelineOfThread::TimelineOfThread() {
+  require(!own_recording, "TimelineOfThread: this thread has one already");
+  own_recording = std::make_shared<Recording>();
+}
+
+TimelineOfThread::~TimelineOfThread() {
+  switch_on_or_off(*own_recording, false);
+  own_recording = nullptr;
+}
 
 void start_timeline(Device device) {
   Recording& all = recording();
@@ -151,13 +196,13 @@ void start_timeline(Device device) {
   all.timeline = {};
   all.timeline.peak_bytes = memory_stats(device).current_total;
   all.device_times.begin(device);
-  detail::range_listeners |= detail::kTimeline;
+  switch_on_or_off(all, true);
 }
 
 Timeline stop_timeline() {
-  detail::range_listeners &= ~detail::kTimeline;
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
+  switch_on_or_off(all, false);
   all.device_times.finish(all.timeline);
   for (NumberedStorage& numbered : std::exchange(all.at_peak, {}))
     all.timeline.largest_at_peak.push_back(std::move(numbered.storage));
@@ -169,6 +214,7 @@ void name_storages(const NamedTensors& tensors) {
   if (!timeline_is_recorded()) return;
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
+  if (!all.is_on) return;
   std::map<const void*, std::pair<LiveStorage, int>> named;  // the latter: how many tensors are in it
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined() || tensor.device() != all.device) continue;

@@ -11,7 +11,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem {
@@ -23,6 +25,7 @@ struct TimelineEvent {
   int thread = 0;  ///< from 0, in the order in which threads end their first range
   std::int64_t begin_ns = 0, duration_ns = 0;
   double flops = 0.0, bytes = 0.0;  ///< add_work() within it, and within no inner range; 0: not told
+  std::string module = "";          ///< dotted name of the module that it computes, "features.7"; "": of none
 };
 
 enum class ActivityKind : std::uint8_t { kernel, copy, fill };
@@ -73,9 +76,9 @@ struct Timeline {
   std::vector<LiveStorage> largest_at_peak;
 };
 
-/// Forgets what was recorded and records from now on, in all threads; memory, and work of a GPU, are that of `device`.
-/// Waits for the GPU. The times of a GPU are CUPTI's where that library can be loaded and used, else those of CUDA
-/// events around each range. Example:
+/// Forgets what was recorded and records from now on, in all threads but those that have a TimelineOfThread; memory,
+/// and work of a GPU, are that of `device`. Waits for the GPU. The times of a GPU are CUPTI's where that library can be
+/// loaded and used, else those of CUDA events around each range. Example:
 ///     #include "tandem/core/tensor.h"
 ///     start_timeline();
 ///     {
@@ -97,7 +100,18 @@ Timeline stop_timeline();
 /// Undefined tensors are passed over. Of several tensors in one storage the first gives it its name.
 void name_storages(const NamedTensors& tensors);
 
-/// True between start_timeline() and stop_timeline().
+/// For ranks that are threads of one process: while it is there, start_timeline() and stop_timeline() of this thread
+/// record a timeline of what this thread alone does and allocates. Several may be recorded at a time, on the CPU.
+/// Memory that is in use is still that of the process.
+class TimelineOfThread {
+ public:
+  TimelineOfThread();
+  ~TimelineOfThread();
+  TimelineOfThread(const TimelineOfThread&) = delete;
+  TimelineOfThread& operator=(const TimelineOfThread&) = delete;
+};
+
+/// True between start_timeline() and stop_timeline(), of any thread.
 inline bool timeline_is_recorded() { return (detail::listeners() & detail::kTimeline) != 0; }
 
 /// Whether add_work() has any effect.
@@ -118,8 +132,24 @@ inline std::int64_t timeline_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// An operation that has ended. Does nothing while no timeline is recorded.
-void add_to_timeline(CommunicationEvent event) noexcept;
+/// The event of a time that began at `begin`.
+TimelineEvent timeline_event(std::string name, std::chrono::steady_clock::time_point begin,
+                             std::chrono::steady_clock::duration duration);
+
+/// A range that has ended, in this thread, whose number is put in. What `mark` began on the GPU ends with the call; it
+/// may be null.
+void add_to_timeline(TimelineEvent event, const std::shared_ptr<DeviceMark>& mark = nullptr) noexcept;
+
+/// Where a timeline is recorded.
+struct Recording;
+/// That of this thread.
+std::shared_ptr<Recording> recording_of_thread();
+
+/// An operation that has ended, for another thread or for this one. Does nothing while no timeline is recorded.
+void add_to_timeline(const std::shared_ptr<Recording>& recording, CommunicationEvent event) noexcept;
+inline void add_to_timeline(CommunicationEvent event) noexcept {
+  add_to_timeline(recording_of_thread(), std::move(event));
+}
 
 /// The tensor that a storage was made for, as describe() has it; after note_storage() (memory.h).
 void describe_storage(const void* storage, std::string shape);

@@ -5,6 +5,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/device_query.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/suggest.h"
 
@@ -88,6 +89,7 @@ Tensor Module::forward(const Tensor& /*input*/) {
 }
 
 Tensor Module::in_context(const std::function<Tensor()>& compute) {
+  const detail::PartScope scope(name_);
   const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
   try {
     return compute();

@@ -18,6 +18,7 @@ INTERNAL = {
     r"core/(communication_event|cupti/.*|device_times).h": "parts of the timeline",
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
+    r"core/module_scope.h": "for modules and the tape, which tell profiler ranges whose they are",
     r"core/range_observer.h": "for tests that do something at a named point of the work",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
     r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",

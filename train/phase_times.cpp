@@ -5,7 +5,7 @@ namespace tandem::train {
 
 void PhaseTimer::note_phase(double PhaseTimes::* phase, Clock::time_point now) const {
   for (const auto& [name, known] : kPhases)
-    if (known == phase) detail::add_to_timeline(name, last_, now - last_, 0.0, 0.0);
+    if (known == phase) detail::add_to_timeline(detail::timeline_event(name, last_, now - last_));
 }
 
 }  // namespace tandem::train

@@ -184,7 +184,7 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
     run_step(images, std::min(options_.accumulation, batches - epoch_step_ * options_.accumulation),
              epoch_step_ + 1 == steps);
     if (timeline_is_recorded()) [[unlikely]]
-      detail::add_to_timeline(fmt::format("step {}", step_), begin, phases_.last() - begin, 0.0, 0.0);
+      detail::add_to_timeline(detail::timeline_event(fmt::format("step {}", step_), begin, phases_.last() - begin));
     if (!std::exchange(has_begun_, true)) {
       check_buffers();
       if (observer.first_step) observer.first_step();

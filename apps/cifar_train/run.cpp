@@ -18,6 +18,7 @@
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/transports/simulated/real_time_network.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/timeline.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/train/console.h"
 #include "tandem/train/process_info.h"
@@ -27,6 +28,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace tandem::apps {
@@ -159,8 +161,14 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
   require(s.backend == "auto" || s.backend == "threads",
           "--replicas {}: ranks in one process exchange gradients by backend threads, not {}; leave --backend out",
           s.replicas, s.backend);
-  require(!s.profile && s.trace.empty(), "--replicas {}: a {} is of one rank per process; start the ranks by mpirun",
-          s.replicas, s.profile ? "profile" : "trace");
+}
+
+/// The clock of GPUs, CUPTI's, is one for a process.
+void check_recording(const Settings& s, Device device) {
+  const bool records = s.profile || !s.trace.empty();
+  require(s.replicas == 1 || !records || device.type == DeviceType::cpu,
+          "--replicas {}: a {} of GPUs is of one rank per process; start the ranks by mpirun", s.replicas,
+          s.profile ? "profile" : "trace");
 }
 
 /// A rank's run, `ranks` being the group of all.
@@ -177,6 +185,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
       check_replicas(settings, start.environment);
       check(settings, ranks.size());
       device = choose_device(settings, ranks.local_rank());
+      check_recording(settings, device);
       naming_flags([&] {
         kernels::check_implementations(implementations(settings), device);
         autograd::use_products_of(settings.precision, device);
@@ -222,6 +231,8 @@ int run_replicas(Start& start, const Replicas& replicas) {
   int code = 0;
   const comm::NativeOptions options = comm::native_options("threads", replicas.algorithm, replicas.network);
   comm::run_thread_ranks(replicas.count, options, replicas.watch, [&](comm::ProcessGroup& ranks) {
+    std::optional<TimelineOfThread> own_timeline;
+    if (ranks.rank() != 0) own_timeline.emplace();
     const int mine = run_rank(start, ranks);
     if (ranks.rank() == 0) code = mine;
   });

@@ -4,6 +4,8 @@
 #include "tandem/comm/long_work.h"
 #include "tandem/core/range_observer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <mutex>
 #include <string_view>
@@ -30,11 +32,12 @@ ShownActivity::Places& made_places_of_thread() {
   return *places;
 }
 
-void show(std::string_view name) {
+void show(std::string_view name, std::string_view module) {
   const auto& places = places_of_thread();
   if (!places) return;
+  const std::string text = module.empty() ? std::string(name) : fmt::format("{} of {}", name, module);
   const std::scoped_lock lock(places->mutex);
-  for (RankStatus* const status : places->statuses) status->activity.set(name);
+  for (RankStatus* const status : places->statuses) status->activity.set(text);
 }
 
 void count_long_work(int change) {

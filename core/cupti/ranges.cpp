@@ -52,7 +52,7 @@ void add_activities(Timeline& timeline, std::vector<Activity> activities, const 
     const NumberedRange& range = ranges.at(place.first);
     if (!range.is_complete) continue;
     timeline.device_events.push_back(
-        {range.name, place.second, span.begin_ns, span.end_ns - span.begin_ns, range.flops, range.bytes});
+        {range.name, place.second, span.begin_ns, span.end_ns - span.begin_ns, range.flops, range.bytes, range.module});
   }
 }
 

@@ -17,6 +17,7 @@ struct NumberedRange {
   std::uint64_t outer = 0;  // the number of the range around it; 0: none
   bool is_complete = false;
   double flops = 0.0, bytes = 0.0;
+  std::string module = "";
 };
 
 using NumberedRanges = std::unordered_map<std::uint64_t, NumberedRange>;

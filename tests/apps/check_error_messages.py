@@ -72,7 +72,6 @@ CASES = [
     ("cifar_train --no-run-dir --resume auto",),
     ("cifar_train --no-run-dir --histograms",),
     ("cifar_train --no-run-dir --profile steps=1:2",),
-    ("cifar_train --replicas 2 --trace t.json",),
     ("cifar_train --trace t.html",),
     ("cifar_train --no-run-dir --keep 2",),
     ("cifar_train --epochs 2 --steps 9",),

@@ -559,9 +559,24 @@ def trace():
         check(steps_of(events, rank) == [3, 4, 5, 6, 7], f"rank {rank}: {steps_of(events, rank)}")
         buckets = [event for event in events if event["pid"] == rank and event["name"] == "bucket 0"]
         check(len(buckets) == (5 if ranks > 1 else 0), f"rank {rank} has {len(buckets)} first buckets")
+        for direction in ("forward", "backward"):
+            modules = {event.get("args", {}).get("module") for event in events
+                       if event["pid"] == rank and event["name"].startswith(direction + " ")}
+            check(modules >= {"features.0", "classifier.2"}, f"{direction} of modules {modules}")
     if ranks > 1:
         check_messages(events, ranks, uncertainty)
         check_other_clock(small, spans_of)
+
+    replicas = ALONE + (small + f"--epochs 2 --replicas 2 --trace {path('replicas.json')}").split()
+    done = subprocess.run(replicas, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+    with open(path("replicas.json")) as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    for rank in range(2):
+        check(steps_of(events, rank) == [3, 4, 5, 6, 7], f"replica {rank}: {steps_of(events, rank)}")
+        mine = [event for event in events if event["pid"] == rank]
+        check(len([event for event in mine if event["name"] == "bucket 0"]) == 5, f"buckets of replica {rank}")
+        check(len({event["tid"] for event in mine if event["name"].startswith("forward ")}) == 1, f"replica {rank} has ranges of another")
 
     done = run(f"--epochs 1 --profile steps=2:3 --trace {path('chosen.json')}")
     check("profile of 2 steps on rank 0" in done.stdout and path("chosen.json") in done.stdout, done.stdout)

@@ -111,6 +111,10 @@ bad_input(NAME "tuning in a file of something else" ERR "--tuning-file app_files
 app_case(NAME "another file as tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: not a tuning file"
   ARGS ${one_epoch} --tuning-file app_files/plain_file)
 if(TANDEM_CUDA_IS_SIMULATED)
+  bad_input(NAME "replicas and a profile of GPUs" ERR "--replicas 2: a profile of GPUs is of one rank per process"
+    ARGS --dataset synthetic --device cuda --replicas 2 --run-dir replicas_profile --profile steps=2:3)
+  bad_input(NAME "replicas and a trace of GPUs" ERR "--replicas 2: a trace of GPUs is of one rank per process"
+    ARGS --dataset synthetic --device cuda --replicas 2 --no-run-dir --trace t.json)
   bad_input(NAME "cuDNN on a simulated GPU" ERR "--conv-impl cudnn: cuDNN does not run on simulated GPUs" "choose auto"
     ARGS --dataset synthetic --device cuda --conv-impl cudnn)
   bad_input(NAME "cuBLAS on a simulated GPU" ERR "--gemm-impl cublas: cuBLAS does not run on simulated GPUs" "choose auto"
@@ -242,8 +246,6 @@ app_case(NAME "a progress thread and a backend that needs none" EXIT 2
   ERR "--comm-progress thread: is for backends native, threads and mpi, and --backend self needs none; leave one out" ARGS --backend self --comm-progress thread)
 app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
   ARGS --replicas 2 --backend self)
-app_case(NAME "replicas and a profile" EXIT 2 ERR "--replicas 2: a profile is of one rank per process" ARGS --replicas 2 --run-dir replicas_profile --profile steps=2:3)
-app_case(NAME "replicas and a trace" EXIT 2 ERR "--replicas 2: a trace is of one rank per process" ARGS --replicas 2 --no-run-dir --trace t.json)
 bad_input(NAME "a trace that is named as its picture" ERR "--trace t.html: a trace is JSON, and a picture of a step is written beside it"
   ARGS --dataset synthetic --trace t.html)
 bad_input(NAME "log and trace in one file" ERR "--log and --trace are both out.json: name two files"

@@ -165,3 +165,63 @@ TEST_CASE("timeline: a range may take over what was told to the one around it") 
   CHECK((event_of(timeline, "inner").flops == 1.0 && event_of(timeline, "inner").bytes == 2.0));
   CHECK((event_of(timeline, "outer").flops == 4.0 && event_of(timeline, "outer").bytes == 8.0));
 }
+
+TEST_CASE("timeline: threads that have one of their own record what they do, and no more") {
+  Timeline mine, theirs;
+  start_timeline();
+  std::thread other([&] {
+    const TimelineOfThread own;
+    {
+      const ProfileRange unseen("of another thread, before it records");
+    }
+    start_timeline();
+    const Tensor kept = Tensor::zeros({1000});
+    {
+      const ProfileRange range("of another thread");
+    }
+    detail::add_to_timeline(CommunicationEvent{.name = "sum"});
+    theirs = stop_timeline();
+    {
+      const ProfileRange unseen("of another thread, afterwards");
+    }
+  });
+  other.join();
+  CHECK(timeline_is_recorded());
+  {
+    const ProfileRange range("of this thread");
+  }
+  mine = stop_timeline();
+  CHECK_FALSE(timeline_is_recorded());
+  REQUIRE(theirs.events.size() == 1);
+  CHECK(theirs.events[0].name == "of another thread");
+  REQUIRE(theirs.communication.size() == 1);
+  CHECK(theirs.communication[0].name == "sum");
+  REQUIRE(theirs.largest_at_peak.size() == 1);
+  CHECK(theirs.largest_at_peak[0].bytes == 4000);
+  REQUIRE(mine.events.size() == 1);
+  CHECK(mine.events[0].name == "of this thread");
+  CHECK(mine.communication.empty());
+}
+
+TEST_CASE("timeline: an operation that another thread finishes is in the timeline of the one that began it") {
+  start_timeline();
+  Timeline theirs;
+  std::thread other([&] {
+    const TimelineOfThread own;
+    start_timeline();
+    const auto recording = detail::recording_of_thread();
+    std::thread([&] { detail::add_to_timeline(recording, {.name = "sum"}); }).join();
+    theirs = stop_timeline();
+  });
+  other.join();
+  CHECK(theirs.communication.size() == 1);
+  CHECK(stop_timeline().communication.empty());
+}
+
+TEST_CASE("timeline: one of a thread that ends while it records is not recorded any more") {
+  std::thread([] {
+    const TimelineOfThread own;
+    start_timeline();
+  }).join();
+  CHECK_FALSE(timeline_is_recorded());
+}

@@ -46,8 +46,11 @@ std::set<int> checkpoint_threads(const Timeline& timeline) {
 }
 
 Json args_of(const TimelineEvent& event) {
-  if (event.flops <= 0.0 && event.bytes <= 0.0) return {};
-  Json args = {{"gflop", event.flops * 1e-9}, {"megabytes", event.bytes * 1e-6}};
+  Json args;
+  if (!event.module.empty()) args["module"] = event.module;
+  if (event.flops <= 0.0 && event.bytes <= 0.0) return args;
+  args["gflop"] = event.flops * 1e-9;
+  args["megabytes"] = event.bytes * 1e-6;
   if (event.duration_ns > 0) args["gflop/s"] = event.flops / static_cast<double>(event.duration_ns);
   return args;
 }

@@ -28,6 +28,7 @@ StepSpan span_of(const Json& json) {
   StepSpan span{.name = json.value("name", ""), .begin = milliseconds(json, "ts")};
   span.end = span.begin + milliseconds(json, "dur");
   const Json args = json.value("args", Json::object());
+  span.module = args.value("module", "");
   span.bytes = args.value("bytes", 0.0);
   span.wait = milliseconds(args, "wait us");
   span.copy = milliseconds(args, "copy us");

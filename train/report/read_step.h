@@ -12,6 +12,7 @@ namespace tandem::train::report {
 /// Milliseconds since the step began on the first rank.
 struct StepSpan {
   std::string name = {};
+  std::string module = {};  ///< dotted name of the module that it computes
   double begin = 0.0, end = 0.0;
   int depth = 0;                                 ///< ranges of its row that it lies within
   double bytes = 0.0;                            ///< of communication

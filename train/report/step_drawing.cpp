@@ -124,7 +124,8 @@ std::string time_text(double ms) {
 }
 
 std::string tip_of(const StepSpan& span) {
-  std::string tip = fmt::format("{}: {}", span.name, time_text(span.end - span.begin));
+  std::string tip = span.module.empty() ? span.name : fmt::format("{} of {}", span.name, span.module);
+  tip += ": " + time_text(span.end - span.begin);
   for (const auto& [name, value] : {std::pair{"round", span.round}, std::pair{"rank", span.peer},
                                     std::pair{"chunk", span.chunk}, std::pair{"segment", span.segment}})
     if (value >= 0) tip += fmt::format(", {} {}", name, value);

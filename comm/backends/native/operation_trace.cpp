@@ -37,7 +37,7 @@ void OperationTrace::add_work(std::string_view action, StepWork work, std::int64
 void OperationTrace::finish(std::int64_t number) {
   event_.number = number;
   event_.duration_ns = now_ns_ - event_.begin_ns;
-  detail::add_to_timeline(std::move(event_));
+  detail::add_to_timeline(recording_, std::move(event_));
 }
 
 }  // namespace tandem::comm

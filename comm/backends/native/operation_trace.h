@@ -36,6 +36,7 @@ class OperationTrace {
   void finish(std::int64_t number);
 
  private:
+  std::shared_ptr<detail::Recording> recording_ = detail::recording_of_thread();  // others may finish it
   CommunicationEvent event_;
   std::int64_t now_ns_, last_ns_;  // the latter: the end of the last step that waited for all, or worked
 };

@@ -2,6 +2,7 @@
 #include "tandem/comm/doctor/status_board.h"
 
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -39,7 +40,8 @@ TEST_CASE("what a group does can be looked at from outside") {
     sum(group, 100);
     if (group.rank() == 0) return sum(group, 7);
     {
-      const ProfileRange outer("forward 0 Linear(4, 4)");
+      const detail::PathScope module("features.7");
+      const ProfileRange outer("forward Linear(4, 4)");
       {
         const ProfileRange inner("matmul");
       }
@@ -55,7 +57,7 @@ TEST_CASE("what a group does can be looked at from outside") {
   CHECK(view.ranks[0].is_waiting);
   CHECK(describe(view.ranks[0].waits_for) == "all_reduce #2 sum f32[7]");
   CHECK(view.ranks[0].step == "step 1 of ring, for rank 1");
-  CHECK(view.ranks[1].activity == "forward 0 Linear(4, 4)");
+  CHECK(view.ranks[1].activity == "forward Linear(4, 4) of features.7");
   CHECK(view.ranks[1].finished == 1);
   CHECK(longest_waiting(view) == 0);
   CHECK_THAT(while_computing,

@@ -21,7 +21,7 @@ WAYS = {
     "exits": (NAMED.format(state=", ended"), EARLY),
     "returns": (NAMED.format(state="(, ended)?") + ".* has left the group", EARLY),
     "stopped": (NAMED.format(state=", stopped"), LATE),
-    "computes": (NAMED.format(state="") + ".* and is in backward conv2d", LATE),
+    "computes": (NAMED.format(state="") + ".* and is in backward conv2d of features.7", LATE),
     "receive": (NAMED.format(state="") + r".* and waits in receive of f32\[1000\] from rank 0", LATE),
     "cycle": (r"ranks wait for each other in a cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)", LATE),
     "throws": (r"rank 1: label 12 is out of range", EARLY),

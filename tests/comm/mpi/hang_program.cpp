@@ -2,6 +2,7 @@
 // CHECKS WAY. Rank 1 of three is the one. Each rank prints its process at the start, and "rank R ended" at the end.
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
 
 #include <signal.h>
@@ -26,6 +27,7 @@ void take_steps(ProcessGroup& group, int steps) {
 
 /// Computes for ever.
 void compute() {
+  const detail::PathScope module("features.7");
   const ProfileRange range("backward conv2d");
   for (volatile bool for_ever = true; for_ever;) continue;
 }

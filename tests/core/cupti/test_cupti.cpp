@@ -240,8 +240,10 @@ TEST_CASE("CUPTI: activities belong to their ranges and all ranges around them, 
     one.range = range;
     return one;
   };
-  const cupti::NumberedRanges ranges{
-      {4, {"step", 0, true}}, {5, {"conv", 4, true, 8.0, 2.0}}, {6, {"still open", 4, false}}, {7, {"idle", 4, true}}};
+  const cupti::NumberedRanges ranges{{4, {"step", 0, true}},
+                                     {5, {"conv", 4, true, 8.0, 2.0, "features.7"}},
+                                     {6, {"still open", 4, false}},
+                                     {7, {"idle", 4, true}}};
   Timeline timeline;
   cupti::add_activities(
       timeline,
@@ -258,6 +260,8 @@ TEST_CASE("CUPTI: activities belong to their ranges and all ranges around them, 
   CHECK(ops == std::vector<std::string>{"conv", "conv", "still open", "conv", "", ""});
   CHECK(streams == std::vector<int>{1, 1, 1, 0, 0, 0});
   REQUIRE(timeline.device_events.size() == 4);
+  CHECK(std::ranges::count(timeline.device_events, "features.7", &TimelineEvent::module) ==
+        std::ranges::count(timeline.device_events, "conv", &TimelineEvent::name));
   const auto has = [&](std::string_view name, int stream, std::int64_t begin, std::int64_t length) {
     return std::ranges::any_of(timeline.device_events, [&](const TimelineEvent& event) {
       return event.name == name && event.thread == stream && event.begin_ns == begin && event.duration_ns == length;
