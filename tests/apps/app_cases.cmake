@@ -235,7 +235,8 @@ if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
       "replicas have the bits of as many processes" "validation, averages and details, two ranks"
       "ends, not_finite, two ranks" "ends, unwritable, two ranks" "killed and gone on with, same bits, fp16"
       "checkpoints of other settings and runs" "two ranks stopped by signals, same bits"
-      "two ranks stopped by timeout, same bits" "another number of ranks, same curve")
+      "two ranks stopped by timeout, same bits" "another number of ranks, same curve" "logs of several runs"
+      "validation, averages and details")
     if(TEST "cifar_train: ${case}")
       set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
     endif()

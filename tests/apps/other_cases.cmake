@@ -184,4 +184,7 @@ foreach(part files browser)
   add_test(NAME "tandem_report: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_report.py ${part}
     $<TARGET_FILE:cifar_train> $<TARGET_FILE:tandem_report> ${CMAKE_CURRENT_BINARY_DIR}/report_${part})
   set_tests_properties("tandem_report: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+  if(TANDEM_SANITIZE)  # minutes; the unit tests of reports are sanitized
+    set_property(TEST "tandem_report: ${part}" APPEND PROPERTY LABELS long)
+  endif()
 endforeach()

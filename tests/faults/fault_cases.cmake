@@ -44,8 +44,8 @@ endif()
 # A preloaded library comes before the sanitizers' own, which they refuse.
 if(TANDEM_SANITIZE)
   # Whole runs that take minutes with sanitizers; other disks and folders fail shorter ones.
-  foreach(case "disk that becomes read-only" "full device for a log, limit on the size of files"
-      "run directory that is removed, two ranks")
+  foreach(case "disk that fills up" "disk without inodes" "disk that becomes read-only"
+      "full device for a log, limit on the size of files" "run directory that is removed" "run directory that is removed, two ranks")
     if(TEST "cifar_train: ${case}")
       set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
     endif()

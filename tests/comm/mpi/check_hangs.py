@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs of three ranks one of which does not do its part: the others must name it in time, and nothing may be left.
 
-usage: check_hangs.py MPIRUN PROGRAM BACKEND [--algorithm A] [--checks] [--repeats N] [WAY...]
+usage: check_hangs.py MPIRUN PROGRAM BACKEND [--algorithm A] [--checks] [--full-shm] [--no-reading] [--repeats N] [WAY...]
+Exit code 77, and the reason, where --full-shm is asked for and /dev/shm cannot be another one for a program.
 """
 import argparse
 import os
@@ -34,6 +35,18 @@ WAYS = {
 MEETS = r"all_reduce sum f32\[1000\] on rank 0 meets .* on rank 1|broadcast .* on rank 0 meets broadcast .* on rank 1"
 
 
+# A /dev/shm of a program's own, after whose end it tells what is left there; the second one has no room.
+LEFT = "left in /dev/shm: "
+OWN_SHM, FULL_SHM = (
+    ["unshare", "--mount", "sh", "-c", f"""mount -t tmpfs -o size={size} tmpfs /dev/shm || exit 77
+    {fill}
+    "$@"
+    code=$?
+    rm -f /dev/shm/full
+    ls -A /dev/shm | sed 's|^|{LEFT}|' >&2
+    exit $code""", "own-shm"] for size, fill in (("64m", ""), ("64k", "cat /dev/zero > /dev/shm/full 2>&-")))
+
+
 def is_running(process):
     try:
         with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
@@ -62,8 +75,9 @@ def faults_of(way, args):
     expected, seconds = WAYS[way]
     if way in ("root", "count", "dtype", "order"):
         expected = f"{expected}|{MEETS}"
-    command = [args.mpirun, "-np", "3", args.program, args.backend, args.algorithm, str(DEADLINE),
-               "checks" if args.checks else "no", way]
+    command = [*args.shm, args.mpirun, "-np", "3", args.program, args.backend, args.algorithm, str(DEADLINE),
+               "checks" if args.checks else "no", way,
+               *(["no-reading"] if args.no_reading else [])]
     code, output, errors, took = run(command, 60)
     faults = []
     if code is None:
@@ -72,6 +86,7 @@ def faults_of(way, args):
         faults.append("exit code 0")
     if took > seconds + args.slack:
         faults.append(f"took {took:.1f} s, more than {seconds} and {args.slack} for the launcher")
+    faults += [line for line in errors.splitlines() if line.startswith(LEFT)]
     lines = [line for line in errors.splitlines() if line.startswith("error: ")]
     # A rank that fails says so itself; what a launcher does to the others is not for them to name.
     survivors = ("1",) if way == "throws" else ("0", "2")
@@ -104,10 +119,20 @@ def main():
     parser.add_argument("ways", nargs="*")
     parser.add_argument("--algorithm", default="auto")
     parser.add_argument("--checks", action="store_true", help="ranks compare operations before they begin")
+    parser.add_argument("--full-shm", action="store_true", help="/dev/shm has no room")
+    parser.add_argument("--no-reading", action="store_true", help="ranks may not read each other's memory")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--slack", type=float, default=20.0, help="seconds for the launcher, on a busy machine")
     args = parser.parse_intermixed_args()
     ways = args.ways or list(WAYS)
+    args.shm = FULL_SHM if args.full_shm else OWN_SHM
+    tried = subprocess.run([*args.shm, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        args.shm = []
+        if args.full_shm:
+            print(f"skipped: no /dev/shm of its own for a program ({tried.stderr.strip()}); it needs root, or CAP_SYS_ADMIN")
+            sys.exit(77)
+        print(f"what is left in /dev/shm is not looked at: {tried.stderr.strip()}")
     missed = 0
     for way in ways:
         took = []

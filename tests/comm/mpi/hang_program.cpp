@@ -1,9 +1,11 @@
 // A program one of whose ranks does not do its part, for tests of who is named: hang_program BACKEND ALGORITHM TIMEOUT
-// CHECKS WAY. Rank 1 of three is the one. Each rank prints its process at the start, and "rank R ended" at the end.
+// CHECKS WAY [no-reading]. Rank 1 of three is the one. With no-reading the system lets no rank read another's memory.
+// Each rank prints its process at the start, and "rank R ended" at the end.
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
+#include "tests/comm/refuse_reading.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -20,9 +22,12 @@ namespace {
 
 constexpr int kCulprit = 1;
 
+/// Sums, and a broadcast of what ranks read in each other's memory where they may.
 void take_steps(ProcessGroup& group, int steps) {
-  const Tensor x = Tensor::full({1000}, 1.0);
+  const Tensor x = Tensor::full({1000}, 1.0), large = Tensor::full({2'000'000}, group.rank() + 1.0);
   for (int step = 0; step < steps; ++step) group.all_reduce(Out(x), ReduceOp::average);
+  group.broadcast(Out(large));
+  require(large.to_vector<float>().back() == 1.0F, "rank {}: a broadcast that did not arrive", group.rank());
 }
 
 /// Computes for ever.
@@ -59,8 +64,9 @@ void behave(ProcessGroup& group, const std::string& way) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) return 64;
+  if (argc != 6 && argc != 7) return 64;
   const std::string way = argv[5];
+  if (argc == 7) test::refuse_reading();
   return run_program([&](MpiEnvironment& environment) {
     const auto group = make_process_group({.backend = argv[1],
                                            .algorithm = argv[2],
