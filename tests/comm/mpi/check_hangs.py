@@ -125,6 +125,8 @@ def main():
     parser.add_argument("--slack", type=float, default=20.0, help="seconds for the launcher, on a busy machine")
     args = parser.parse_intermixed_args()
     ways = args.ways or list(WAYS)
+    if args.full_shm:
+        os.environ.pop("OMPI_MCA_btl", None)  # Open MPI's messages need another way, or it ends by a signal itself
     args.shm = FULL_SHM if args.full_shm else OWN_SHM
     tried = subprocess.run([*args.shm, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
