@@ -31,9 +31,10 @@ def limited(command, seconds=LONGEST):
     return ["timeout", "-k", "5", str(seconds), *map(str, command)]
 
 
-def run(command):
+def run(command, environment=None):
     """Exit code and output, with errors in it."""
-    result = subprocess.run(limited(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    result = subprocess.run(limited(command), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            check=False)
     return result.returncode, result.stdout
 
 

@@ -16,6 +16,10 @@ endfunction()
 tandem_host_case("two hosts train the bits of one rank alone" ARGS trains-quickly)
 tandem_host_case("two-level and flat sums are right" LABELS long ARGS adds-up)
 tandem_host_case("a link that is cut is noticed by mpirun" LABELS long ARGS cut-noticed-by-mpirun)
+add_test(NAME "hosts: two hosts of a Slurm cluster train under srun" COMMAND timeout -k 5 300 ${Python3_EXECUTABLE}
+  ${PROJECT_SOURCE_DIR}/tests/hosts/check_slurm.py ${MPIEXEC_EXECUTABLE} $<TARGET_FILE_DIR:cifar_train>)
+set_tests_properties("hosts: two hosts of a Slurm cluster train under srun" PROPERTIES
+  ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 320 SKIP_RETURN_CODE 77 LABELS long)
 foreach(backend native mpi gloo)
   if(NOT backend STREQUAL gloo OR TANDEM_HAS_GLOO)
     tandem_host_case("two and three hosts train, by ${backend}" LABELS long ARGS trains --backend ${backend})

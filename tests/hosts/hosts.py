@@ -131,10 +131,14 @@ class Hosts:
         """The words before a command that make it run on host i."""
         return ("nsenter", "--target", str(self.holders[i].pid), "--net", "--uts", "--mount", f"--wd={os.getcwd()}")
 
+    @staticmethod
+    def messages():
+        """Open MPI's parameters of messages between hosts, and their values."""
+        return {"pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": f"{NETWORK}.0/24"}
+
     def launch(self, ranks, *options):
         """The words before a program that start `ranks` of it on each host, from the first one."""
-        settings = {"plm": "rsh", "plm_rsh_agent": str(self.agent), "pml": "ob1", "btl": "tcp,self,vader",
-                    "oob_tcp_if_include": f"{NETWORK}.0/24", "btl_tcp_if_include": f"{NETWORK}.0/24"}
+        settings = {"plm": "rsh", "plm_rsh_agent": str(self.agent), "oob_tcp_if_include": f"{NETWORK}.0/24", **self.messages()}
         return (*self.on(0), self.mpirun, "--host", ",".join(f"{address}:{ranks}" for address in self.addresses),
                 *(word for name, value in settings.items() for word in ("--mca", name, value)), "--bind-to", "none",
                 "-x", f"GLOO_SOCKET_IFNAME={INTERFACE}", *options)
