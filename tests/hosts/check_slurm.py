@@ -69,6 +69,7 @@ def main():
         with Slurm(hosts) as slurm:
             for case in (trains, is_refused_without_pmi, stops_by_signal):
                 case(slurm, args.programs)
+                slurm.wait_until_idle()
         require_empty(hosts)
 
 

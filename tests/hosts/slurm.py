@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from hosts import skip
+from hosts import name_of, skip
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
 CONFIGURATION = """ClusterName=tandem
@@ -70,11 +70,11 @@ class Slurm:
         try:
             self._start(0, "munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/munge.key",
                         f"--pid-file={folder}/munge.pid", f"--seed-file={folder}/munge.seed", f"--log-file={folder}/munge.log")
-            self._wait_for(lambda: os.path.exists(f"{folder}/munge.socket"), "munged")
+            self._wait_for(lambda: os.path.exists(f"{folder}/munge.socket"), "a munged")
             self._start(0, "slurmctld", "-D")
             for i in range(len(self.hosts.names)):
                 self._start(i, "slurmd", "-D")
-            self._wait_for(self._nodes_are_idle, "Slurm")
+            self._wait_for(self._nodes_are_idle, "an idle Slurm")
         except BaseException:
             self.__exit__()
             raise
@@ -99,13 +99,17 @@ class Slurm:
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end or any(daemon.poll() is not None for daemon in self.daemons):
-                raise RuntimeError(f"{what} did not start:\n{self.logs()}")
+                raise RuntimeError(f"there is not {what}:\n{self.logs()}")
             time.sleep(0.2)
 
     def _nodes_are_idle(self):
         result = subprocess.run([*self.hosts.on(0), "sinfo", "--noheader", "--format=%T %D"], env=self.environment,
                                 capture_output=True, text=True, check=False)
         return result.stdout.split() == ["idle", str(len(self.hosts.names))]
+
+    def wait_until_idle(self):
+        """Until no step of a job is left on any host."""
+        self._wait_for(lambda: self._nodes_are_idle() and not any("slurmstepd" in name_of(p) for p in self.hosts.running()), "an idle Slurm")
 
     def logs(self):
         return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1500:]}"
