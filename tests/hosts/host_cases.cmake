@@ -15,6 +15,7 @@ endfunction()
 
 tandem_host_case("two hosts train the bits of one rank alone" ARGS trains-quickly)
 tandem_host_case("two-level and flat sums are right" LABELS long ARGS adds-up)
+tandem_host_case("a slow link is used as well as Open MPI's best algorithm does" LABELS long ARGS shaped --rounds 3)
 tandem_host_case("a link that is cut is noticed by mpirun" LABELS long ARGS cut-noticed-by-mpirun)
 add_test(NAME "hosts: two hosts of a Slurm cluster train under srun" COMMAND timeout -k 5 300 ${Python3_EXECUTABLE}
   ${PROJECT_SOURCE_DIR}/tests/hosts/check_slurm.py ${MPIEXEC_EXECUTABLE} $<TARGET_FILE_DIR:cifar_train>)
