@@ -9,7 +9,7 @@ if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   add_executable(tandem_apps_tests ${app_test_sources})
   # cifar_train_parts first: its tests include its headers without a folder.
   target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts tandem_program_parts
-    tandem_doctor_parts allreduce_bench_parts sgd_lab_parts)
+    tandem_doctor_parts allreduce_bench_parts sgd_lab_parts study_parts)
   target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
   tandem_discover_tests(tandem_apps_tests apps)
 endif()

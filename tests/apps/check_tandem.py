@@ -100,7 +100,7 @@ def at_terminal(command, columns):
 def help_pages():
     """Each command's help is as wide as the terminal, and calls the program what its user calls it."""
     commands = {"train": "cifar_train", "report": "tandem_report", "predict": "tandem_predict", "bench-conv": "conv_bench",
-                "bench-train": "train_bench", "bench-comm": "allreduce_bench", "lab": "sgd_lab",
+                "bench-train": "train_bench", "bench-comm": "allreduce_bench", "lab": "sgd_lab", "study": "study",
                 "doctor": "tandem_doctor", "devices": "device_query"}
     for command, program in commands.items():
         if not os.path.exists(os.path.join(PROGRAMS, program)):

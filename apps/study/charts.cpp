@@ -1,0 +1,158 @@
+// Bars, curves and lines, by train/plot.
+#include "apps/study/charts.h"
+
+#include "apps/study/reading.h"
+#include "tandem/core/error.h"
+#include "tandem/train/plot/palette.h"
+#include "tandem/train/plot/svg.h"
+#include "tandem/train/report/comparison.h"
+#include "tandem/train/report/page.h"
+#include "tandem/train/report/short_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace tandem::study {
+namespace {
+
+using train::plot::LineChart;
+using train::plot::Series;
+using train::report::kChartWidth;
+
+std::size_t index_of(const Results& results, const std::string& measure) {
+  for (std::size_t i = 0; i < results.measures.size(); ++i)
+    if (results.measures[i]->name == measure) return i;
+  fail("study {}: {} is plotted and not measured", results.plan.study.name, measure);
+}
+
+std::vector<std::string> short_labels(const std::vector<std::string>& names) {
+  return train::report::short_names(
+      names, [&](const std::string& name) { return train::plot::fits_beside_lines(name, names.size(), kChartWidth); });
+}
+
+void name_series(LineChart& chart, const std::vector<std::string>& names) {
+  const std::vector<std::string> labels = short_labels(names);
+  for (std::size_t i = 0; i < labels.size(); ++i) chart.series[i].name = labels[i];
+}
+
+LineChart curves(const Results& results, const Measure& measure) {
+  LineChart chart;
+  chart.x = {.title = "epoch", .whole = true};
+  chart.y.unit = measure.unit;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    train::report::RunGroup group;
+    for (const SeedResult& seed : results.points[i].seeds)
+      if (seed.run.data && is_done(seed.run.outcome)) group.runs.push_back(&*seed.run.data);
+    if (group.runs.empty()) continue;
+    chart.series.push_back(train::report::pooled(group, names.size(), measure.curve));
+    names.push_back(results.plan.points[i].label);
+  }
+  name_series(chart, names);
+  return chart;
+}
+
+/// A logarithmic axis where the largest value is at least 8 times the smallest.
+bool suits_logarithm(const std::vector<Series>& all) {
+  double least = std::numeric_limits<double>::infinity(), most = 0.0;
+  for (const Series& series : all) {
+    for (const double x : series.x) {
+      least = std::min(least, x);
+      most = std::max(most, x);
+    }
+  }
+  constexpr double kWideRange = 8.0;
+  return least > 0.0 && most >= kWideRange * least;
+}
+
+void sort_by_x(Series& series) {
+  std::vector<std::size_t> order(series.x.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) { return series.x[i]; });
+  for (auto* const values : {&series.x, &series.y, &series.low, &series.high}) {
+    std::vector<double> sorted;
+    for (const std::size_t i : order) sorted.push_back((*values)[i]);
+    *values = std::move(sorted);
+  }
+}
+
+LineChart over_dimension(const Results& results, const Plot& plot, std::size_t index) {
+  LineChart chart;
+  chart.x = {.title = plot.over};
+  chart.y.unit = results.measures[index]->unit;
+  std::vector<Settings> others;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    Settings rest = results.plan.points[i].coordinates;
+    std::erase_if(rest, [&](const auto& coordinate) {
+      return coordinate.first == plot.over || coordinate.first == results.plan.study.best_of;
+    });
+    auto found = std::ranges::find(others, rest);
+    if (found == others.end()) {
+      found = others.insert(found, rest);
+      names.push_back(label_of(rest));
+      chart.series.push_back({"", train::plot::series_colour(names.size() - 1), {}, {}});
+    }
+    Series& series = chart.series[static_cast<std::size_t>(found - others.begin())];
+    const Sample& sample = results.points[i].samples[index];
+    const double spread = sample.count > 1 ? sample.deviation : 0.0;
+    series.x.push_back(std::strtod(value_of(results.plan.points[i].coordinates, plot.over).c_str(), nullptr));
+    series.y.push_back(sample.mean);
+    series.low.push_back(sample.mean - spread);
+    series.high.push_back(sample.mean + spread);
+  }
+  for (Series& series : chart.series) sort_by_x(series);
+  chart.x.logarithmic = suits_logarithm(chart.series);
+  if (names.size() > 1) name_series(chart, names);
+  return chart;
+}
+
+}  // namespace
+
+std::string title_of(const Plot& plot) {
+  const std::string title(find_measure(plot.measure).title);
+  if (plot.kind == PlotKind::curves) return title + " over epochs";
+  return plot.kind == PlotKind::line ? title + " over " + plot.over : title;
+}
+
+train::plot::BarChart bar_chart(const Results& results, const Plot& plot) {
+  const std::size_t index = index_of(results, plot.measure);
+  train::plot::BarChart chart{{}, train::plot::kSeries[0]};
+  for (const std::size_t i : results.shown) {
+    const Sample& sample = results.points[i].samples[index];
+    chart.bars.push_back(
+        {results.plan.points[i].label, sample.mean, sample_text(sample, results.measures[index]->unit)});
+  }
+  return chart;
+}
+
+LineChart line_chart(const Results& results, const Plot& plot) {
+  LineChart chart = plot.kind == PlotKind::curves ? curves(results, find_measure(plot.measure))
+                                                  : over_dimension(results, plot, index_of(results, plot.measure));
+  return chart;
+}
+
+std::string picture_of(const Results& results, const Plot& plot, bool is_file) {
+  using namespace train::plot;
+  const SvgKind kind = is_file ? SvgKind::file : SvgKind::inline_;
+  constexpr double kMargin = 12.0;
+  const double margin = is_file ? kMargin : 0.0;
+  const auto draw_in = [&](double height, const auto& draw) {
+    const Box box{margin, margin, kChartWidth, height};
+    return svg_picture({kChartWidth + 2.0 * margin, height + 2.0 * margin}, title_of(plot), kind,
+                       [&](Canvas& canvas) { draw(canvas, box); });
+  };
+  if (plot.kind == PlotKind::bars) {
+    const BarChart chart = bar_chart(results, plot);
+    return draw_in(height_of(chart), [&](Canvas& canvas, const Box& box) { draw_bar_chart(canvas, box, chart); });
+  }
+  const LineChart chart = line_chart(results, plot);
+  constexpr double kHeight = 226.0;
+  return draw_in(kHeight + height_of_names(chart, kChartWidth),
+                 [&](Canvas& canvas, const Box& box) { draw_line_chart(canvas, box, chart); });
+}
+
+}  // namespace tandem::study

@@ -1,0 +1,212 @@
+// Sentences from samples; nothing here looks at single runs but for why they failed.
+#include "apps/study/reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+namespace tandem::study {
+namespace {
+
+using train::plot::number_text;
+using train::plot::Unit;
+
+/// "a, b and c"
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+class Reading {
+ public:
+  explicit Reading(const Results& results) : results_(results) {}
+
+  std::vector<std::string> sentences() {
+    for (std::size_t i = 0; i < results_.measures.size(); ++i) {
+      if (results_.measures[i]->better == Better::neither) continue;
+      if (std::ranges::none_of(results_.shown, [&](std::size_t p) { return sample(p, i).count > 0; })) {
+        sentences_.push_back(fmt::format("{}: no run has a figure of it.", capitalized(title(i))));
+        continue;
+      }
+      for (const std::size_t baseline : baselines()) compare(i, baseline);
+      tell_best(i);
+    }
+    return std::move(sentences_);
+  }
+
+ private:
+  const Sample& sample(std::size_t point, std::size_t measure) const { return results_.points[point].samples[measure]; }
+  const std::string& label(std::size_t point) const { return results_.plan.points[point].label; }
+  std::string title(std::size_t measure) const { return std::string(results_.measures[measure]->title); }
+  Unit unit(std::size_t measure) const { return results_.measures[measure]->unit; }
+
+  /// Those of points that are shown, each once.
+  std::vector<std::size_t> baselines() const {
+    std::vector<std::size_t> all;
+    for (const std::size_t point : results_.shown)
+      if (const std::size_t one = results_.points[point].baseline; std::ranges::find(all, one) == all.end())
+        all.push_back(one);
+    return all;
+  }
+
+  /// What of a point is not as with the baseline.
+  std::string label_against(std::size_t point, std::size_t baseline) const {
+    Settings own;
+    for (const auto& [name, value] : results_.plan.points[point].coordinates)
+      if (name != results_.plan.study.best_of && value_of(results_.plan.points[baseline].coordinates, name) != value)
+        own.emplace_back(name, value);
+    return own.empty() ? label(point) : label_of(own);
+  }
+
+  /// "+1.20 points", "1.50 x"
+  std::string change(std::size_t measure, const Sample& own, const Sample& other) const {
+    if (unit(measure) != Unit::percent && own.mean > 0.0 && other.mean > 0.0)
+      return fmt::format("{:.2f} x", own.mean / other.mean);
+    return difference_text(own.mean - other.mean, unit(measure));
+  }
+
+  void compare(std::size_t measure, std::size_t baseline) {
+    const Sample& reference = sample(baseline, measure);
+    std::map<Certainty, std::vector<std::string>> groups;
+    std::size_t fewest = reference.count;
+    for (const std::size_t point : results_.shown) {
+      if (results_.points[point].baseline != baseline || point == baseline) continue;
+      const Sample& own = sample(point, measure);
+      const Certainty certainty = difference_of(own, reference).certainty;
+      std::string text = label_against(point, baseline);
+      if (certainty != Certainty::missing && certainty != Certainty::same)
+        text += " (" + change(measure, own, reference) + ")";
+      groups[certainty].push_back(text);
+      if (certainty == Certainty::noise) fewest = std::min(fewest, own.count);
+    }
+    if (groups.empty()) return;
+    const std::string name = capitalized(title(measure));
+    if (reference.count == 0) {
+      sentences_.push_back(
+          fmt::format("{}: {} has no figure, so that nothing can be held against it.", name, label(baseline)));
+      return;
+    }
+    std::vector<std::string> clauses;
+    const auto add = [&](Certainty certainty, const std::string& words) {
+      if (groups.contains(certainty)) clauses.push_back(words + " " + listed(groups[certainty]));
+    };
+    add(Certainty::higher, "clearly higher with");
+    add(Certainty::lower, "clearly lower with");
+    add(Certainty::noise, fmt::format("within the noise of {} seeds with", fewest));
+    add(Certainty::same, "the very same with");
+    add(Certainty::unknown, "not to be told from one seed with");
+    add(Certainty::missing, "no figure of");
+    sentences_.push_back(fmt::format("{}, against {} ({}): {}.", name, label(baseline),
+                                     sample_text(reference, unit(measure)), fmt::join(clauses, "; ")));
+  }
+
+  bool is_better(std::size_t measure, double a, double b) const {
+    return results_.measures[measure]->better == Better::higher ? a > b : a < b;
+  }
+
+  void tell_best(std::size_t measure) {
+    std::vector<std::size_t> rest;
+    for (const std::size_t point : results_.shown)
+      if (sample(point, measure).count > 0) rest.push_back(point);
+    if (rest.size() < 3) return;  // of two, the comparison has said it
+    const auto best = std::ranges::min_element(rest, [&](std::size_t a, std::size_t b) {
+      return is_better(measure, sample(a, measure).mean, sample(b, measure).mean);
+    });
+    const std::size_t first = *best;
+    rest.erase(best);
+    std::vector<std::string> close, alone;
+    for (const std::size_t point : rest) {
+      const Certainty certainty = difference_of(sample(point, measure), sample(first, measure)).certainty;
+      if (certainty == Certainty::unknown) alone.push_back(label(point));
+      if (certainty == Certainty::noise || certainty == Certainty::same) close.push_back(label(point));
+    }
+    std::string text = fmt::format("The best {} has {} ({})", title(measure), label(first),
+                                   sample_text(sample(first, measure), unit(measure)));
+    if (close.size() == rest.size()) {
+      text += "; all others are within the noise of it";
+    } else if (!alone.empty()) {
+      text += "; one seed does not tell whether it is better than " +
+              (alone.size() == rest.size() ? std::string("the others") : listed(alone));
+    }
+    if (!close.empty() && close.size() < rest.size()) text += "; within the noise of it: " + listed(close);
+    if (close.empty() && alone.empty()) text += ", clearly ahead of all others";
+    sentences_.push_back(text + ".");
+  }
+
+  const Results& results_;
+  std::vector<std::string> sentences_;
+};
+
+/// "Failed, out of memory"
+std::string reason_of(const KeptRun& run) {
+  switch (run.outcome) {
+    case RunOutcome::missing:
+      return "Not begun";
+    case RunOutcome::interrupted:
+      return "Begun, and not done";
+    case RunOutcome::failed:
+      return "Failed, " + run.reason;
+    case RunOutcome::diverged:
+      return "Diverged, " + run.reason;
+    case RunOutcome::finished:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string difference_text(double value, Unit unit) {
+  if (!std::isfinite(value)) return number_text(value);
+  const char* const sign = value < 0.0 ? "-" : "+";
+  if (unit == Unit::percent) return fmt::format("{}{:.2f} points", sign, std::abs(value));
+  return sign + number_text(std::abs(value), unit);
+}
+
+std::string sample_text(const Sample& sample, Unit unit) {
+  if (sample.count == 0) return number_text(sample.mean, unit);
+  const std::string mean = number_text(sample.mean, unit);
+  if (sample.count < 2) return mean;
+  if (unit == Unit::percent) return fmt::format("{} \xC2\xB1 {:.2f}", mean, sample.deviation);
+  if (unit == Unit::seconds && sample.mean < 60.0)
+    return fmt::format("{} \xC2\xB1 {}", mean, number_text(sample.deviation, unit));
+  return fmt::format("{} \xC2\xB1 {}", mean, number_text(sample.deviation, unit));
+}
+
+std::vector<std::string> reading_of(const Results& results) { return Reading(results).sentences(); }
+
+std::vector<std::string> failures_of(const Results& results) {
+  // Points by reason, with their seeds.
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  std::map<std::string, std::size_t> runs;
+  for (const PointResult& point : results.points) {
+    std::map<std::string, std::vector<std::string>> seeds;
+    for (const SeedResult& seed : point.seeds)
+      if (seed.run.outcome != RunOutcome::finished) seeds[reason_of(seed.run)].push_back(std::to_string(seed.seed));
+    for (const auto& [reason, numbers] : seeds) {
+      auto found = std::ranges::find(reasons, reason, [](const auto& entry) { return entry.first; });
+      if (found == reasons.end()) found = reasons.insert(found, {reason, {}});
+      found->second.push_back(fmt::format("{} (seed{} {})", results.plan.points[point.point].label,
+                                          numbers.size() == 1 ? "" : "s", listed(numbers)));
+      runs[reason] += numbers.size();
+    }
+  }
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> sentences;
+  for (const auto& [reason, points] : reasons)
+    sentences.push_back(fmt::format(
+        "{}: {}.", reason, points.size() <= kMostNamed ? listed(points) : fmt::format("{} runs", runs[reason])));
+  return sentences;
+}
+
+}  // namespace tandem::study
