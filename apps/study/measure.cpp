@@ -120,11 +120,22 @@ double exchange_seconds(const RunData& run, const RunData* /*baseline*/) {
       run, [](const Epoch& epoch) { return entry(epoch.exchange, "seconds") / entry(epoch.exchange, "steps"); });
 }
 
-double predicted_exchange_seconds(const RunData& run, const RunData* baseline) {
-  if (baseline == nullptr || !baseline->scaling) return kMissing;
-  for (const auto& ranks : baseline->scaling->of)
+/// By the costs of messages that the run itself knows.
+double predicted_exchange_seconds(const RunData& run, const RunData* /*baseline*/) {
+  if (!run.scaling) return kMissing;
+  for (const auto& ranks : run.scaling->of)
     if (ranks.ranks == run.ranks) return ranks.exchange_seconds;
   return kMissing;
+}
+
+/// The most ranks, of those that the log predicts, that are used by half or better.
+double paying_ranks(const RunData& run, const RunData* /*baseline*/) {
+  if (!run.scaling) return kMissing;
+  constexpr double kEfficiency = 0.5;
+  double most = kMissing;
+  for (const auto& ranks : run.scaling->of)
+    if (ranks.speed_up >= kEfficiency * ranks.ranks) most = std::fmax(most, ranks.ranks);
+  return most;
 }
 
 double compute_to_exchange(const RunData& run, const RunData* baseline) {
@@ -168,6 +179,7 @@ constexpr Measure kMeasures[] = {
     {"exchange_seconds", "exchange per step", Unit::seconds, Better::lower, exchange_seconds, nullptr},
     {"predicted_exchange_seconds", "predicted exchange per step", Unit::seconds, Better::neither,
      predicted_exchange_seconds, nullptr},
+    {"paying_ranks", "ranks that pay", Unit::none, Better::higher, paying_ranks, nullptr},
     {"compute_to_exchange", "computing / exchange", Unit::none, Better::higher, compute_to_exchange, nullptr},
     {"layers_without_gradient", "layers without gradient", Unit::none, Better::lower, layers_without_gradient, nullptr},
     {"first_layer_gradient", "gradient norm of the first layer", Unit::none, Better::neither, first_layer_gradient,
