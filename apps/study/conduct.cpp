@@ -13,6 +13,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 namespace tandem::study {
@@ -37,6 +38,17 @@ void note_error(const std::string& output, const std::string& text) {
   std::ofstream(output, std::ios::app) << "error: " << text << '\n';
 }
 
+/// Of a program that ended with an exit code and told no error of its own, as mpirun does: the last that it printed.
+void note_exit(const std::string& output, int exit_code) {
+  std::ifstream file(output);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!last_error(text).empty() && exit_code < 128) return;
+  const std::string last = last_line(text);
+  const std::string how =
+      exit_code > 128 ? fmt::format("signal {} ended it", exit_code - 128) : fmt::format("exit code {}", exit_code);
+  note_error(output, last.empty() ? how : fmt::format("{}, behind '{}'", how, last));
+}
+
 /// Returns whether this program was stopped.
 bool run_task(const Plan& plan, const Task& task, const ConductOptions& options, double& seconds) {
   const fs::path folder = fs::path(options.runs) / task.run.folder;
@@ -59,8 +71,8 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
   seconds = result.seconds;
   if (result.end == ProcessEnd::ran_out_of_time)
     note_error(output, fmt::format("it did not end within {} (--timeout)", train::format_duration(limit)));
-  else if (result.end == ProcessEnd::exited && result.exit_code >= 128)
-    note_error(output, fmt::format("signal {} ended it", result.exit_code - 128));
+  else if (result.end == ProcessEnd::exited && result.exit_code != 0)
+    note_exit(output, result.exit_code);
   return result.end == ProcessEnd::stopped;
 }
 

@@ -5,6 +5,7 @@
 #include "tandem/train/report/json_fields.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <sstream>
 #include <vector>
@@ -65,6 +66,14 @@ std::string last_error(const std::string& output) {
   std::string found;
   for (std::string line; std::getline(lines, line);)
     if (const std::size_t at = line.find(kError); at != line.npos) found = line.substr(at + kError.size());
+  return found;
+}
+
+std::string last_line(const std::string& output) {
+  std::istringstream lines(output);
+  std::string found;
+  for (std::string line; std::getline(lines, line);)
+    if (std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; })) found = line;
   return found;
 }
 

@@ -33,7 +33,10 @@ KeptRun find_run(const std::string& runs, const Plan& plan, const PlannedRun& ru
 /// Whether there is nothing to do any more: it is finished or diverged.
 bool is_done(RunOutcome outcome);
 
-/// What the last error in a program's output says, or its last line; "" where there is none.
+/// What the last line of a program's output that has "error: " says behind that; "" where there is none.
 std::string last_error(const std::string& output);
+
+/// The last line with a letter in it; "" where there is none.
+std::string last_line(const std::string& output);
 
 }  // namespace tandem::study

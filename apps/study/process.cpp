@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -28,6 +29,9 @@ constexpr auto kGrace = std::chrono::seconds(20);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ, SIGPIPE}) ::signal(signal, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);  // it died before
+  // More ranks than cores are a part of some studies: Open MPI 4 and 5 start them where they are told so.
+  ::setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+  ::setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
