@@ -3,6 +3,7 @@
 #include "apps/arguments/program.h"
 #include "apps/study/catalogue.h"
 #include "apps/study/conduct.h"
+#include "apps/study/first_look.h"
 #include "apps/study/options.h"
 #include "apps/study/page.h"
 #include "apps/study/reading.h"
@@ -59,14 +60,16 @@ class FolderLock {
   int file_ = -1;
 };
 
+std::vector<Study> studies_of(const Options& options) {
+  if (options.all) return all_studies();
+  std::vector<Study> studies;
+  for (const std::string& name : options.studies) studies.push_back(find_study(name));
+  return studies;
+}
+
 std::vector<Plan> plans_of(const Options& options) {
   std::vector<Plan> plans;
-  for (const Study& study : [&] {
-         std::vector<Study> studies;
-         if (options.all) return all_studies();
-         for (const std::string& name : options.studies) studies.push_back(find_study(name));
-         return studies;
-       }()) {
+  for (const Study& study : studies_of(options)) {
     const bool is_twice = std::ranges::any_of(plans, [&](const Plan& plan) { return plan.study.name == study.name; });
     require(!is_twice, "{}: there are two studies of this name; name each once", study.name);
     PlanOptions own = options.plan;
@@ -118,6 +121,7 @@ int run_studies(const Options& options) {
   fs::create_directories(runs_folder(options), error);
   require(!error, "{}: cannot be made: {}; name another folder by --out", runs_folder(options), error.message());
   const FolderLock lock(options.folder);
+  look_first(plans, options.plan.settings, options.folder);
   const train::StopSignals signals;
   const auto stop = [&] { return signals.requested() != 0; };
   Estimator estimator((fs::path(options.folder) / "probes").string(), stop);

@@ -97,7 +97,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/other_cases.cmake)
 
 add_test(NAME "apps: scripts and pages give options that there are"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_options.py ${PROJECT_SOURCE_DIR}
-    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query> $<TARGET_FILE:tandem_doctor> $<TARGET_FILE:allreduce_bench> $<TARGET_FILE:sgd_lab>)
+    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query> $<TARGET_FILE:tandem_doctor> $<TARGET_FILE:allreduce_bench> $<TARGET_FILE:sgd_lab> $<TARGET_FILE:study>)
 set_tests_properties("apps: scripts and pages give options that there are" PROPERTIES
   ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" TIMEOUT 60)
 
