@@ -110,9 +110,47 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
   return chart;
 }
 
+double train::report::Layer::* norm_of(const std::string& name) {
+  using train::report::Layer;
+  if (name == kLayerNorms[0]) return &Layer::gradient_norm;
+  return name == kLayerNorms[1] ? &Layer::update_norm : &Layer::weight_norm;
+}
+
+/// On a logarithmic axis: a norm of 0 is a gap.
+LineChart over_layers(const Results& results, const std::string& norm) {
+  LineChart chart;
+  chart.x = {.title = "layer with weights", .whole = true};
+  chart.y.logarithmic = true;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    std::vector<std::vector<double>> values;  // by layer, of each seed
+    for (const SeedResult& seed : results.points[i].seeds) {
+      if (!seed.run.data || !is_done(seed.run.outcome) || seed.run.data->epochs.empty()) continue;
+      const auto& layers = seed.run.data->epochs.back().layers;
+      values.resize(std::max(values.size(), layers.size()));
+      for (std::size_t k = 0; k < layers.size(); ++k) values[k].push_back(layers[k].*norm_of(norm));
+    }
+    if (values.empty()) continue;
+    Series series{"", train::plot::series_colour(names.size()), {}, {}};
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      series.x.push_back(static_cast<double>(k + 1));
+      series.y.push_back(sample_of(values[k]).mean);
+    }
+    chart.series.push_back(std::move(series));
+    names.push_back(results.plan.points[i].label);
+  }
+  name_series(chart, names);
+  return chart;
+}
+
 }  // namespace
 
 std::string title_of(const Plot& plot) {
+  if (plot.kind == PlotKind::layers) {
+    std::string norm = plot.measure;
+    std::ranges::replace(norm, '_', ' ');
+    return norm + " of each layer, from the first";
+  }
   const std::string title(find_measure(plot.measure).title);
   if (plot.kind == PlotKind::curves) return title + " over epochs";
   return plot.kind == PlotKind::line ? title + " over " + plot.over : title;
@@ -123,16 +161,16 @@ train::plot::BarChart bar_chart(const Results& results, const Plot& plot) {
   train::plot::BarChart chart{{}, train::plot::kSeries[0]};
   for (const std::size_t i : results.shown) {
     const Sample& sample = results.points[i].samples[index];
-    chart.bars.push_back(
-        {results.plan.points[i].label, sample.mean, sample_text(sample, results.measures[index]->unit)});
+    chart.bars.push_back({results.plan.points[i].label, sample.mean, sample_text(sample, results.measures[index]->unit),
+                          sample.count > 1 ? sample.deviation : 0.0});
   }
   return chart;
 }
 
 LineChart line_chart(const Results& results, const Plot& plot) {
-  LineChart chart = plot.kind == PlotKind::curves ? curves(results, find_measure(plot.measure))
-                                                  : over_dimension(results, plot, index_of(results, plot.measure));
-  return chart;
+  if (plot.kind == PlotKind::layers) return over_layers(results, plot.measure);
+  return plot.kind == PlotKind::curves ? curves(results, find_measure(plot.measure))
+                                       : over_dimension(results, plot, index_of(results, plot.measure));
 }
 
 std::string picture_of(const Results& results, const Plot& plot, bool is_file) {

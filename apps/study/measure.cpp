@@ -109,6 +109,10 @@ double per_step(const RunData& run, const std::vector<std::string_view>& phases)
          run.steps_per_epoch;
 }
 
+double forward_seconds(const RunData& run, const RunData* /*baseline*/) { return per_step(run, {"forward"}); }
+
+double backward_seconds(const RunData& run, const RunData* /*baseline*/) { return per_step(run, {"backward"}); }
+
 double computing_seconds(const RunData& run, const RunData* /*baseline*/) {
   return per_step(run, {"forward", "backward", "optimizer"});
 }
@@ -175,6 +179,8 @@ constexpr Measure kMeasures[] = {
     {"epochs", "epochs", Unit::none, Better::neither, epochs, nullptr},
     {"skipped_steps", "skipped steps", Unit::none, Better::lower, skipped_steps, &Epoch::skipped_steps},
     {"computing_seconds", "computing per step", Unit::seconds, Better::lower, computing_seconds, nullptr},
+    {"forward_seconds", "forward per step", Unit::seconds, Better::lower, forward_seconds, nullptr},
+    {"backward_seconds", "backward per step", Unit::seconds, Better::lower, backward_seconds, nullptr},
     {"waiting_seconds", "waiting per step", Unit::seconds, Better::lower, waiting_seconds, nullptr},
     {"exchange_seconds", "exchange per step", Unit::seconds, Better::lower, exchange_seconds, nullptr},
     {"predicted_exchange_seconds", "predicted exchange per step", Unit::seconds, Better::neither,

@@ -18,7 +18,7 @@ using train::report::begin_card;
 using train::report::HtmlWriter;
 
 constexpr std::string_view kStyle = R"css(
-.contents { columns: 2 320px; list-style: none; margin: 0; padding: 0; } .contents li { break-inside: avoid; padding: 2px 0; }
+ul.contents { columns: 2 320px; list-style: none; margin: 0; padding: 14px 22px; } .contents li { break-inside: avoid; padding: 2px 0; }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; }
 .question { font-size: 16px; margin-bottom: 14px; }
 .reading ul { margin: 0; padding-left: 20px; } .reading li { margin: 0 0 6px; max-width: 90ch; } .reading li:last-child { margin-bottom: 0; }

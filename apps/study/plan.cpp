@@ -66,7 +66,7 @@ std::vector<std::pair<Settings, Settings>> coordinates_and_settings(const Study&
   for (const Variant& variant : study.variants) {
     for (const Settings& step : steps_of(variant)) {
       Settings coordinates{{kVariant, variant.name}}, settings = variant.settings;
-      set_all(coordinates, step);
+      if (!step.empty()) coordinates.push_back(step.front());  // the others follow from it
       set_all(settings, step);
       points.emplace_back(std::move(coordinates), std::move(settings));
     }
@@ -156,9 +156,11 @@ std::vector<std::string> command_of(const std::string& program_file, const Study
   std::vector<std::string> words;
   if (const std::string ranks = value_of(point.settings, kRanks); !ranks.empty() && ranks != "1")
     words = {"mpirun", "-np", ranks};
+  if (const std::string hosts = value_of(point.settings, kHosts); !hosts.empty() && !words.empty())
+    words.insert(words.end(), {"--host", hosts});
   words.push_back(program_file);
   for (const auto& [name, value] : point.settings)
-    if (name != kRanks) words.push_back(fmt::format("--{}={}", name, value));
+    if (name != kRanks && name != kHosts) words.push_back(fmt::format("--{}={}", name, value));
   if (study.program == "cifar_train") words.push_back(fmt::format("--seed={}", seed));
   return words;
 }

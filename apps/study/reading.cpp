@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace tandem::study {
 namespace {
@@ -20,6 +21,12 @@ std::string listed(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i)
     text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   return text;
+}
+
+/// The same, or of many how many there are.
+std::string counted(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 4;
+  return names.size() <= kMost ? listed(names) : fmt::format("{} others", names.size());
 }
 
 std::string capitalized(std::string text) {
@@ -130,15 +137,16 @@ class Reading {
       if (certainty == Certainty::unknown) alone.push_back(label(point));
       if (certainty == Certainty::noise || certainty == Certainty::same) close.push_back(label(point));
     }
-    std::string text = fmt::format("The best {} has {} ({})", title(measure), label(first),
-                                   sample_text(sample(first, measure), unit(measure)));
+    const bool is_high = results_.measures[measure]->better == Better::higher;
+    std::string text = fmt::format("The {} {} has {} ({})", is_high ? "highest" : "lowest", title(measure),
+                                   label(first), sample_text(sample(first, measure), unit(measure)));
     if (close.size() == rest.size()) {
       text += "; all others are within the noise of it";
     } else if (!alone.empty()) {
       text += "; one seed does not tell whether it is better than " +
-              (alone.size() == rest.size() ? std::string("the others") : listed(alone));
+              (alone.size() == rest.size() ? std::string("the others") : counted(alone));
     }
-    if (!close.empty() && close.size() < rest.size()) text += "; within the noise of it: " + listed(close);
+    if (!close.empty() && close.size() < rest.size()) text += "; within the noise of it: " + counted(close);
     if (close.empty() && alone.empty()) text += ", clearly ahead of all others";
     sentences_.push_back(text + ".");
   }
@@ -146,6 +154,30 @@ class Reading {
   const Results& results_;
   std::vector<std::string> sentences_;
 };
+
+/// The unit that a mean is written in.
+std::pair<double, const char*> scale_of(double mean, Unit unit) {
+  constexpr std::pair<double, const char*> kSeconds[] = {{60.0, " min"}, {1.0, " s"}, {1e-3, " ms"}, {1e-6, " us"}};
+  constexpr std::pair<double, const char*> kBytes[] = {
+      {0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}, {1.0, " B"}};
+  constexpr double kMostSeconds = 600.0;  // more are minutes
+  if (unit == Unit::bytes) {
+    for (const auto& scale : kBytes)
+      if (mean >= scale.first) return scale;
+  } else if (unit == Unit::seconds) {
+    for (const auto& scale : kSeconds)
+      if (mean >= scale.first && (scale.first < 60.0 || mean >= kMostSeconds)) return scale;
+  }
+  return {1.0, unit == Unit::bytes ? " B" : unit == Unit::seconds ? " s" : ""};
+}
+
+/// So many that the deviation, which is not 0, has two digits, and the mean no more than four behind its first.
+int decimals_for(double mean, double deviation) {
+  const auto magnitude = [](double value) { return static_cast<int>(std::floor(std::log10(value))); };
+  const int of_deviation = 1 - magnitude(deviation);
+  const int most = mean == 0.0 ? of_deviation : 3 - magnitude(std::abs(mean));
+  return std::clamp(std::min(most, of_deviation), 0, 8);
+}
 
 /// "Failed, out of memory"
 std::string reason_of(const KeptRun& run) {
@@ -174,13 +206,17 @@ std::string difference_text(double value, Unit unit) {
 }
 
 std::string sample_text(const Sample& sample, Unit unit) {
-  if (sample.count == 0) return number_text(sample.mean, unit);
   const std::string mean = number_text(sample.mean, unit);
   if (sample.count < 2) return mean;
   if (unit == Unit::percent) return fmt::format("{} \xC2\xB1 {:.2f}", mean, sample.deviation);
-  if (unit == Unit::seconds && sample.mean < 60.0)
-    return fmt::format("{} \xC2\xB1 {}", mean, number_text(sample.deviation, unit));
-  return fmt::format("{} \xC2\xB1 {}", mean, number_text(sample.deviation, unit));
+  if (sample.deviation == 0.0) return mean + " \xC2\xB1 0";
+  const auto [factor, suffix] = scale_of(sample.mean, unit);
+  const double deviation = sample.deviation / factor, scaled = sample.mean / factor;
+  constexpr double kLarge = 1000.0;
+  if (unit == Unit::none && std::abs(sample.mean) >= kLarge)
+    return fmt::format("{} \xC2\xB1 {:.0f}", mean, sample.deviation);
+  const int decimals = decimals_for(scaled, deviation);
+  return fmt::format("{:.{}f} \xC2\xB1 {:.{}f}{}", scaled, decimals, deviation, decimals, suffix);
 }
 
 std::vector<std::string> reading_of(const Results& results) { return Reading(results).sentences(); }

@@ -8,8 +8,8 @@
 
 namespace tandem::study {
 
-/// Options of a program without their dashes, and their values: {"lr", "0.1"}, {"batch-norm", "true"}. "ranks" is none
-/// of the program's: how many of it mpirun starts.
+/// Options of a program without their dashes, and their values: {"lr", "0.1"}, {"batch-norm", "true"}. Two are none of
+/// the program's: "ranks", how many of it mpirun starts, and "hosts", where.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// What a study varies, and the values that it has: {"batch-size", {"16", "32"}}.
@@ -18,7 +18,8 @@ struct Dimension {
   std::vector<std::string> values;
 };
 
-/// One way among others: settings that all of its runs have, and lists, equally long, that are gone through together.
+/// One way among others: settings that all of its runs have, and lists, equally long, that are gone through together:
+/// the first one is what is varied, the others follow from it.
 struct Variant {
   std::string name;
   Settings settings = {};
@@ -28,8 +29,12 @@ struct Variant {
 enum class PlotKind : std::uint8_t {
   bars,    ///< one for each point
   curves,  ///< over epochs
-  line     ///< over a dimension that is numbers
+  line,    ///< over a dimension that is numbers
+  layers   ///< norms over the layers of the network, of the last step that --log-norms logged
 };
+
+/// What PlotKind::layers shows, in place of a measure.
+inline constexpr const char* kLayerNorms[] = {"gradient_norm", "update_norm", "weight_norm"};
 
 struct Plot {
   PlotKind kind = PlotKind::bars;
@@ -40,6 +45,7 @@ struct Plot {
 /// The name of the dimension that variants are.
 inline constexpr const char* kVariant = "variant";
 inline constexpr const char* kRanks = "ranks";
+inline constexpr const char* kHosts = "hosts";
 
 struct Study {
   std::string file = {};  ///< as it was named

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -55,6 +56,7 @@ class Reader {
     study_.program = text(root, "program").value_or("cifar_train");
     options_ = options_of_(study_.program);
     options_.emplace_back(kRanks);
+    options_.emplace_back(kHosts);
     study_.title = text(root, "title").value_or("");
     if (study_.title.empty()) fail("{}: title: it is missing; give the study one, as title = \"Batch size\"", file_);
     study_.question = text(root, "question").value_or("");
@@ -244,6 +246,11 @@ class Reader {
     if (study_.measures.empty()) study_.measures = {"seconds", "images_per_second", "peak_memory", "test_accuracy"};
   }
 
+  /// Of lists that go together, the first one: the others follow from it.
+  static std::span<const Dimension> varied_in(const Variant& variant) {
+    return std::span(variant.together).first(std::min<std::size_t>(1, variant.together.size()));
+  }
+
   bool is_dimension(const std::string& name) const { return values_of(name).size() > 0; }
 
   std::vector<std::string> values_of(const std::string& name) const {
@@ -253,7 +260,7 @@ class Reader {
     for (const Dimension& dimension : study_.grid)
       if (dimension.name == name) values.insert(values.end(), dimension.values.begin(), dimension.values.end());
     for (const Variant& variant : study_.variants)
-      for (const Dimension& dimension : variant.together)
+      for (const Dimension& dimension : varied_in(variant))
         if (dimension.name == name) values.insert(values.end(), dimension.values.begin(), dimension.values.end());
     return values;
   }
@@ -263,13 +270,25 @@ class Reader {
     if (!study_.variants.empty()) names.emplace_back(kVariant);
     for (const Dimension& dimension : study_.grid) names.push_back(dimension.name);
     for (const Variant& variant : study_.variants)
-      for (const Dimension& dimension : variant.together)
+      for (const Dimension& dimension : varied_in(variant))
         if (std::ranges::find(names, dimension.name) == names.end()) names.push_back(dimension.name);
     return names;
   }
 
+  void check_layers(const std::string& norm, int line) const {
+    if (std::ranges::find(kLayerNorms, norm) == std::end(kLayerNorms))
+      fail_at(line, "plot: {}", unknown_name("norm", norm, kLayerNorms));
+    if (value_in(study_.all, "log-norms") != "true")
+      fail_at(line, "plot: layers are known of runs that log norms; write log-norms = true below [run]");
+  }
+
+  static std::string value_in(const Settings& settings, std::string_view name) {
+    const auto found = std::ranges::find(settings, name, &Settings::value_type::first);
+    return found == settings.end() ? "" : found->second;
+  }
+
   void read_plots(const toml::table& root) {
-    constexpr std::string_view kKinds[] = {"bars", "curves", "line"};
+    constexpr std::string_view kKinds[] = {"bars", "curves", "line", "layers"};
     for (const auto& [description, line] : texts(root, "plot")) {
       std::istringstream words(description);
       std::string kind, measure, over, dimension, rest;
@@ -277,7 +296,11 @@ class Reader {
       const auto* const found = std::ranges::find(kKinds, kind);
       if (found == std::end(kKinds)) fail_at(line, "plot: {}", unknown_name("kind", kind, kKinds));
       Plot plot{static_cast<PlotKind>(found - std::begin(kKinds)), measure, dimension};
-      check_measure("plot", measure, line);
+      if (plot.kind == PlotKind::layers) {
+        check_layers(measure, line);
+      } else {
+        check_measure("plot", measure, line);
+      }
       if (plot.kind == PlotKind::line) {
         if (over != "over" || dimension.empty() || !rest.empty())
           fail_at(line, "plot: '{}': a line is \"line MEASURE over OPTION\"", description);
@@ -290,7 +313,8 @@ class Reader {
       }
       if (plot.kind == PlotKind::curves && find_measure(measure).curve == nullptr)
         fail_at(line, "plot: there are no curves of {} over epochs; plot \"bars {}\"", measure, measure);
-      if (plot.kind != PlotKind::curves && std::ranges::find(study_.measures, measure) == study_.measures.end())
+      const bool is_measured = plot.kind == PlotKind::bars || plot.kind == PlotKind::line;
+      if (is_measured && std::ranges::find(study_.measures, measure) == study_.measures.end())
         study_.measures.push_back(measure);
       study_.plots.push_back(std::move(plot));
     }

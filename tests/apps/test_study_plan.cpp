@@ -56,12 +56,13 @@ TEST_CASE("settings that change make other folders, and nothing else does") {
 }
 
 TEST_CASE("lists of a variant are gone through together") {
-  const Plan plan = make_plan(study_of("title = \"T\"\n[[variant]]\nname = \"a\"\nlr = [1, 2]\nbatch-size = [16, 32]\n"
+  const Plan plan = make_plan(study_of("title = \"T\"\n[[variant]]\nname = \"a\"\nbatch-size = [16, 32]\nlr = [1, 2]\n"
                                        "[[variant]]\nname = \"b\"\nlr = 1\nbatch-size = [16, 32]\n[baseline]\n"
                                        "batch-size = 32\n"),
                               {});
   REQUIRE(plan.points.size() == 4);
-  CHECK(plan.points[1].label == "a \xC2\xB7 lr 2 \xC2\xB7 batch-size 32");
+  CHECK(plan.points[1].label == "a \xC2\xB7 batch-size 32");
+  CHECK(value_of(plan.points[1].settings, "lr") == "2");
   CHECK(value_of(plan.points[3].settings, "lr") == "1");
   CHECK(baseline_of(plan, 2) == 3);  // of its own variant
   CHECK(baseline_of(plan, 3) == 3);
@@ -81,6 +82,9 @@ TEST_CASE("a run of several ranks is started by mpirun") {
         std::vector<std::string>{"bin/cifar_train", "--seed=3"});
   CHECK(command_of("bin/cifar_train", study, plan.points[1], 3) ==
         std::vector<std::string>{"mpirun", "-np", "2", "bin/cifar_train", "--seed=3"});
+  const Study far = study_of("title = \"T\"\n[run]\nhosts = \"a,b\"\n[grid]\nranks = [2]\n");
+  CHECK(command_of("bin/cifar_train", far, make_plan(far, {}).points[0], 1) ==
+        std::vector<std::string>{"mpirun", "-np", "2", "--host", "a,b", "bin/cifar_train", "--seed=1"});
 }
 
 TEST_CASE("sizes follow from settings, and time from sizes and a speed") {

@@ -37,10 +37,11 @@ Results accuracies(const std::vector<std::vector<double>>& values) {
 
 TEST_CASE("clear differences and such within the noise are told apart") {
   const Results results = accuracies({{70.0, 70.2, 69.8}, {75.0, 75.2, 74.8}, {70.5, 69.0, 71.0}});
-  CHECK(reading_of(results) ==
-        Sentences{"Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.20): clearly higher with optimizer adam "
-                  "(+5.00 points); within the noise of 3 seeds with optimizer rmsprop (+0.17 points).",
-                  "The best test accuracy has optimizer adam (75.00 % \xC2\xB1 0.20), clearly ahead of all others."});
+  CHECK(
+      reading_of(results) ==
+      Sentences{"Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.20): clearly higher with optimizer adam "
+                "(+5.00 points); within the noise of 3 seeds with optimizer rmsprop (+0.17 points).",
+                "The highest test accuracy has optimizer adam (75.00 % \xC2\xB1 0.20), clearly ahead of all others."});
   CHECK(failures_of(results).empty());
 }
 
@@ -52,23 +53,24 @@ TEST_CASE("less is better where a measure says so") {
   REQUIRE(reading.size() == 2);
   CHECK_THAT(reading[0], test::ContainsText("clearly higher with optimizer rmsprop (2.00 x)") &&
                              test::ContainsText("clearly lower with optimizer adam (0.50 x)"));
-  CHECK_THAT(reading[1], test::ContainsText("The best time has optimizer adam"));
+  CHECK_THAT(reading[1], test::ContainsText("The lowest time has optimizer adam"));
 }
 
 TEST_CASE("one seed tells no difference for sure") {
   CHECK(reading_of(accuracies({{70.0}, {75.0}, {60.0}})) ==
         Sentences{"Test accuracy, against optimizer sgd (70.00 %): not to be told from one seed with optimizer adam "
                   "(+5.00 points) and optimizer rmsprop (-10.00 points).",
-                  "The best test accuracy has optimizer adam (75.00 %); one seed does not tell whether it is better "
+                  "The highest test accuracy has optimizer adam (75.00 %); one seed does not tell whether it is better "
                   "than the others."});
 }
 
 TEST_CASE("ties are called the same, and the best one is not ahead of them") {
   CHECK(reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {60.0, 60.0}})) ==
-        Sentences{"Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.00): clearly lower with optimizer rmsprop "
-                  "(-10.00 points); the very same with optimizer adam.",
-                  "The best test accuracy has optimizer sgd (70.00 % \xC2\xB1 0.00); within the noise of it: optimizer "
-                  "adam."});
+        Sentences{
+            "Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.00): clearly lower with optimizer rmsprop "
+            "(-10.00 points); the very same with optimizer adam.",
+            "The highest test accuracy has optimizer sgd (70.00 % \xC2\xB1 0.00); within the noise of it: optimizer "
+            "adam."});
 }
 
 TEST_CASE("noise as large as the differences makes no winner") {
@@ -125,4 +127,18 @@ TEST_CASE("of what is tried for the best, the best alone is shown") {
   REQUIRE(results.shown == std::vector<std::size_t>{1, 2});
   CHECK(results.points[2].baseline == 1);
   CHECK_THAT(reading_of(results).at(0), test::ContainsText("clearly higher with optimizer adam (+10.00 points)."));
+}
+
+TEST_CASE("a mean and its deviation are in one unit, in digits that mean something") {
+  using train::plot::Unit;
+  CHECK(sample_text(sample_of({4.4, 5.36}), Unit::seconds) == "4.88 \xC2\xB1 0.68 s");
+  CHECK(sample_text(sample_of({0.0120, 0.0124}), Unit::seconds) == "12.20 \xC2\xB1 0.28 ms");
+  CHECK(sample_text(sample_of({143.0 * 0x1p20, 144.0 * 0x1p20}), Unit::bytes) == "143.5 \xC2\xB1 0.7 MiB");
+  CHECK(sample_text(sample_of({3800.0, 3850.0}), Unit::none) == "3,825 \xC2\xB1 35");
+  CHECK(sample_text(sample_of({1.0, 1.0}), Unit::none) == "1 \xC2\xB1 0");
+  CHECK(sample_text(sample_of({1.1, 1.6}), Unit::none) == "1.35 \xC2\xB1 0.35");
+  CHECK(sample_text(sample_of({0.0, 0.0}), Unit::none) == "0 \xC2\xB1 0");
+  CHECK(sample_text(sample_of({1200.0, 1260.0}), Unit::seconds) == "20.50 \xC2\xB1 0.71 min");
+  CHECK(sample_text(sample_of({12.5}), Unit::percent) == "12.50 %");
+  CHECK(sample_text(sample_of({}), Unit::bytes) == "\xE2\x80\x93");
 }
