@@ -90,7 +90,7 @@ bool report(const Options& options, const std::vector<Plan>& plans) {
   for (const Plan& plan : plans) {
     studies.push_back(collect(runs_folder(options), plan));
     write_tables(studies.back(), (fs::path(options.folder) / plan.study.name).string());
-    all_finished = all_finished && failures_of(studies.back()).empty();
+    all_finished = all_finished && is_complete(studies.back());
   }
   write_file((fs::path(options.folder) / "report.html").string(), study_page(studies));
   return all_finished;

@@ -95,8 +95,9 @@ Plan make_plan(const Study& study, const PlanOptions& options) {
     set_all(settings, options.settings);
     set_all(settings, varied);
     std::ranges::sort(settings);
-    Point point{coordinates, settings, key_of(study, settings), label_of(coordinates)};
-    plan.points.push_back(std::move(point));
+    const auto variant = std::ranges::find(study.variants, value_of(coordinates, kVariant), &Variant::name);
+    const bool is_optional = variant != study.variants.end() && variant->is_optional;
+    plan.points.push_back({coordinates, settings, key_of(study, settings), label_of(coordinates), is_optional});
   }
   for (int seed = 1; seed <= options.seeds; ++seed) {
     for (std::size_t i = 0; i < plan.points.size(); ++i) {

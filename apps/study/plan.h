@@ -20,10 +20,11 @@ struct PlanOptions {
 
 /// A combination of what is varied.
 struct Point {
-  Settings coordinates;  ///< dimensions and values, in the study's order
-  Settings settings;     ///< all options of its runs but the seed, sorted by name
-  std::string key;       ///< 12 hex digits of program and settings: the same settings, the same key
-  std::string label;     ///< "batch-size 64 · lr 0.1"; of variants the name alone
+  Settings coordinates;      ///< dimensions and values, in the study's order
+  Settings settings;         ///< all options of its runs but the seed, sorted by name
+  std::string key;           ///< 12 hex digits of program and settings: the same settings, the same key
+  std::string label;         ///< "batch-size 64 · lr 0.1"; of variants the name alone
+  bool is_optional = false;  ///< of a variant that is
 };
 
 struct PlannedRun {

@@ -1,11 +1,14 @@
 // Sentences from samples; nothing here looks at single runs but for why they failed.
 #include "apps/study/reading.h"
 
+#include "tandem/core/number_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -48,6 +51,7 @@ class Reading {
       for (const std::size_t baseline : baselines()) compare(i, baseline);
       tell_best(i);
     }
+    tell_edges();
     return std::move(sentences_);
   }
 
@@ -151,6 +155,30 @@ class Reading {
     sentences_.push_back(text + ".");
   }
 
+  /// Where the value that is best is the least or the largest that was tried, others may be better.
+  void tell_edges() {
+    const std::string& name = results_.plan.study.best_of;
+    for (const std::size_t point : results_.shown) {
+      if (name.empty() || results_.points[point].samples.empty()) continue;
+      const Settings& own = results_.plan.points[point].coordinates;
+      double least = std::numeric_limits<double>::infinity(), most = -least;
+      for (const Point& other : results_.plan.points) {
+        const bool is_beside = std::ranges::all_of(own, [&](const auto& coordinate) {
+          return coordinate.first == name || value_of(other.coordinates, coordinate.first) == coordinate.second;
+        });
+        if (!is_beside) continue;
+        const double value = parse_number<double>(value_of(other.coordinates, name)).value_or(0.0);
+        least = std::min(least, value);
+        most = std::max(most, value);
+      }
+      const double value = parse_number<double>(value_of(own, name)).value_or(0.0);
+      if (least == most || (value != least && value != most)) continue;
+      sentences_.push_back(fmt::format("{} has its best {} at the {} value that was tried: {} may be better.",
+                                       label(point), name, value == most ? "largest" : "smallest",
+                                       value == most ? "a larger one" : "a smaller one"));
+    }
+  }
+
   const Results& results_;
   std::vector<std::string> sentences_;
 };
@@ -180,14 +208,14 @@ int decimals_for(double mean, double deviation) {
 }
 
 /// "Failed, out of memory"
-std::string reason_of(const KeptRun& run) {
+std::string reason_of(const KeptRun& run, bool is_optional) {
   switch (run.outcome) {
     case RunOutcome::missing:
       return "Not begun";
     case RunOutcome::interrupted:
       return "Begun, and not done";
     case RunOutcome::failed:
-      return "Failed, " + run.reason;
+      return (is_optional ? "Cannot run here, " : "Failed, ") + run.reason;
     case RunOutcome::diverged:
       return "Diverged, " + run.reason;
     case RunOutcome::finished:
@@ -219,6 +247,15 @@ std::string sample_text(const Sample& sample, Unit unit) {
   return fmt::format("{:.{}f} \xC2\xB1 {:.{}f}{}", scaled, decimals, deviation, decimals, suffix);
 }
 
+bool is_complete(const Results& results) {
+  return std::ranges::all_of(results.points, [&](const PointResult& point) {
+    const bool is_optional = results.plan.points[point.point].is_optional;
+    return std::ranges::all_of(point.seeds, [&](const SeedResult& seed) {
+      return is_done(seed.run.outcome) || (is_optional && seed.run.outcome == RunOutcome::failed);
+    });
+  });
+}
+
 std::vector<std::string> reading_of(const Results& results) { return Reading(results).sentences(); }
 
 std::vector<std::string> failures_of(const Results& results) {
@@ -228,7 +265,8 @@ std::vector<std::string> failures_of(const Results& results) {
   for (const PointResult& point : results.points) {
     std::map<std::string, std::vector<std::string>> seeds;
     for (const SeedResult& seed : point.seeds)
-      if (seed.run.outcome != RunOutcome::finished) seeds[reason_of(seed.run)].push_back(std::to_string(seed.seed));
+      if (seed.run.outcome != RunOutcome::finished)
+        seeds[reason_of(seed.run, results.plan.points[point.point].is_optional)].push_back(std::to_string(seed.seed));
     for (const auto& [reason, numbers] : seeds) {
       auto found = std::ranges::find(reasons, reason, [](const auto& entry) { return entry.first; });
       if (found == reasons.end()) found = reasons.insert(found, {reason, {}});

@@ -20,6 +20,9 @@ std::string sample_text(const Sample& sample, train::plot::Unit unit);
 /// and how sure that is. A pure function of `results`.
 std::vector<std::string> reading_of(const Results& results);
 
+/// Whether all runs are finished or diverged, or failed where that may be.
+bool is_complete(const Results& results);
+
 /// Runs that failed, diverged or are not done: a sentence for each reason, with the points and seeds that have it.
 std::vector<std::string> failures_of(const Results& results);
 

@@ -24,6 +24,7 @@ struct Variant {
   std::string name;
   Settings settings = {};
   std::vector<Dimension> together = {};
+  bool is_optional = false;  ///< it may be that it cannot run on a machine: no failure of the study
 };
 
 enum class PlotKind : std::uint8_t {

@@ -200,6 +200,12 @@ class Reader {
       fail_at(line_of(table), "variant: there are two of the name '{}'; give each its own", variant.name);
     for (const auto& [key, node] : in_order(table)) {
       if (key->str() == "name") continue;
+      if (key->str() == "optional") {
+        if (node->as_boolean() == nullptr)
+          fail_at(line_of(*node), "optional: is neither true nor false; write one of them");
+        variant.is_optional = node->as_boolean()->get();
+        continue;
+      }
       check_flag(*key);
       if (!node->is_array()) {
         variant.settings.emplace_back(key->str(), value(std::string(key->str()), *node));

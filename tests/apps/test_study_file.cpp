@@ -92,6 +92,7 @@ TEST_CASE("what is wrong in a study's file is told with its place and a remedy")
        "tests/some.toml:2: best-of: 'epochs' is not varied; one of what is varied: lr"},
       {kBegin + "best-of = \"lr\"\nbest-by = \"epochs\"\n" + kGrid,
        "tests/some.toml:3: best-by: of epochs, neither more nor less is better"},
+      {kBegin + "[[variant]]\nname = \"a\"\noptional = 3\n", "tests/some.toml:4: optional: is neither true nor false"},
       {kBegin + "[[variant]]\nlr = 0.1\n", "tests/some.toml:2: variant: it has no name; give it one"},
       {kBegin + "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"\n",
        "tests/some.toml:4: variant: there are two of the name 'a'"},

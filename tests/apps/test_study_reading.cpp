@@ -126,7 +126,22 @@ TEST_CASE("of what is tried for the best, the best alone is shown") {
   const Results results = test::results_of(study, {run(50.0), run(60.0), run(70.0), run(20.0)});
   REQUIRE(results.shown == std::vector<std::size_t>{1, 2});
   CHECK(results.points[2].baseline == 1);
-  CHECK_THAT(reading_of(results).at(0), test::ContainsText("clearly higher with optimizer adam (+10.00 points)."));
+  const Sentences reading = reading_of(results);
+  CHECK_THAT(reading.at(0), test::ContainsText("clearly higher with optimizer adam (+10.00 points)."));
+  CHECK(reading.at(1) ==
+        "optimizer sgd \xC2\xB7 lr 0.01 has its best lr at the smallest value that was tried: a smaller one may be "
+        "better.");
+  CHECK_THAT(reading.at(2), test::ContainsText("lr 0.1 has its best lr at the largest value that was tried"));
+}
+
+TEST_CASE("what may be impossible on a machine is no failure") {
+  const Study study =
+      test::study_of("title = \"T\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\noptional = true\nlr = 1\n");
+  const Results results = test::results_of(study, {{finished_run(1.0, 1.0)}, {failed_run("no GPU")}});
+  CHECK(is_complete(results));
+  CHECK(failures_of(results) == Sentences{"Cannot run here, no GPU: b (seed 1)."});
+  CHECK_FALSE(is_complete(test::results_of(study, {{failed_run("x")}, {finished_run(1.0, 1.0)}})));
+  CHECK_FALSE(is_complete(test::results_of(study, {{finished_run(1.0, 1.0)}, {KeptRun{}}})));
 }
 
 TEST_CASE("a mean and its deviation are in one unit, in digits that mean something") {
