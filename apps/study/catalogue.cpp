@@ -31,7 +31,7 @@ std::vector<std::string> options_of(const std::string& program) {
   static std::map<std::string, std::vector<std::string>> known;
   const auto [place, is_new] = known.try_emplace(program);
   if (is_new) {
-    constexpr std::string_view kPrograms[] = {"cifar_train"};
+    constexpr std::string_view kPrograms[] = {"cifar_train", "allreduce_bench"};
     require(std::ranges::find(kPrograms, program) != std::end(kPrograms), "{}",
             unknown_name("program", program, kPrograms));
     for (const std::string& option : apps::options_in(apps::help_of(apps::find_command(program))))
@@ -51,13 +51,16 @@ std::vector<Study> all_studies() {
   return studies;
 }
 
-Study find_study(const std::string& name) {
-  if (name.ends_with(".toml")) return read_study(name, options_of);
+std::vector<Study> find_studies(const std::string& name) {
+  if (name.ends_with(".toml")) return {read_study(name, options_of)};
+  std::vector<Study> found;
   std::vector<std::string> names;
   for (Study& study : all_studies()) {
-    if (name == study.name || (study.number > 0 && name == std::to_string(study.number))) return std::move(study);
     names.push_back(study.name);
+    const bool is_number = study.number > 0 && name == std::to_string(study.number);
+    if (name == study.name || is_number) found.push_back(std::move(study));
   }
+  if (!found.empty()) return found;
   fail("{}; a study of your own is named by its file, which ends in .toml", unknown_name("study", name, names));
 }
 

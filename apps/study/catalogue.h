@@ -22,7 +22,7 @@ std::vector<std::string> options_of(const std::string& program);
 /// All studies of that folder, by number, then by name.
 std::vector<Study> all_studies();
 
-/// By number, by name, or as a file that ends in .toml. Throws Error, suggesting the nearest.
-Study find_study(const std::string& name);
+/// By number, which some share, by name, or as a file that ends in .toml. Throws Error, suggesting the nearest.
+std::vector<Study> find_studies(const std::string& name);
 
 }  // namespace tandem::study

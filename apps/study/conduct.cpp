@@ -1,9 +1,11 @@
 // A child process for each run.
 #include "apps/study/conduct.h"
 
+#include "apps/study/bench_run.h"
 #include "apps/study/catalogue.h"
 #include "apps/study/memory.h"
 #include "apps/study/process.h"
+#include "apps/study/tables.h"
 #include "tandem/core/error.h"
 #include "tandem/train/progress_format.h"
 
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <string>
 
 namespace tandem::study {
 namespace {
@@ -59,13 +62,21 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
   fs::remove(output, error);
   std::vector<std::string> words =
       command_of(program_file(plan.study.program), plan.study, plan.points[task.run.point], task.run.seed);
-  words.insert(words.end(), {"--run-dir=" + folder.string(), "--resume=auto", "--progress=none", "--keep=1"});
+  const bool is_bench = plan.study.program != "cifar_train";
+  const std::string exit_file = (folder / kExitFile).string();
+  fs::remove(exit_file, error);
+  if (is_bench) {
+    words.emplace_back("--json");
+  } else {
+    words.insert(words.end(), {"--run-dir=" + folder.string(), "--resume=auto", "--progress=none", "--keep=1"});
+  }
   const double limit = limit_of(task, options.timeout_seconds);
   ProcessResult result;
   try {
     result = run_process(words, output, std::chrono::duration<double>(limit), options.stop);
   } catch (const Error& failure) {
     note_error(output, failure.what());
+    if (is_bench) write_file(exit_file, "1");
     return false;
   }
   seconds = result.seconds;
@@ -73,6 +84,7 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
     note_error(output, fmt::format("it did not end within {} (--timeout)", train::format_duration(limit)));
   else if (result.end == ProcessEnd::exited && result.exit_code != 0)
     note_exit(output, result.exit_code);
+  if (is_bench && result.end != ProcessEnd::stopped) write_file(exit_file, std::to_string(result.exit_code));
   return result.end == ProcessEnd::stopped;
 }
 

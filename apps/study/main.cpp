@@ -24,6 +24,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -63,7 +64,8 @@ class FolderLock {
 std::vector<Study> studies_of(const Options& options) {
   if (options.all) return all_studies();
   std::vector<Study> studies;
-  for (const std::string& name : options.studies) studies.push_back(find_study(name));
+  for (const std::string& name : options.studies)
+    for (Study& study : find_studies(name)) studies.push_back(std::move(study));
   return studies;
 }
 

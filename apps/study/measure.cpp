@@ -188,6 +188,8 @@ constexpr Measure kMeasures[] = {
     {"paying_ranks", "ranks that pay", Unit::none, Better::higher, paying_ranks, nullptr},
     {"compute_to_exchange", "computing / exchange", Unit::none, Better::higher, compute_to_exchange, nullptr},
     {"layers_without_gradient", "layers without gradient", Unit::none, Better::lower, layers_without_gradient, nullptr},
+    {"all_reduce_seconds", "time of an all-reduce", Unit::seconds, Better::lower, nullptr, nullptr},
+    {"bus_bandwidth", "bandwidth of the bus per second", Unit::bytes, Better::higher, nullptr, nullptr},
     {"first_layer_gradient", "gradient norm of the first layer", Unit::none, Better::neither, first_layer_gradient,
      nullptr},
 };

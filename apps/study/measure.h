@@ -19,6 +19,7 @@ struct Measure {
   Better better = Better::neither;
   /// Of a run; `baseline` is the run of the same seed that it is held against, or null. kMissing where it has none.
   double (*value)(const train::report::RunData& run, const train::report::RunData* baseline) = nullptr;
+  ///< null: it is the figure of a bench that has the measure's name
   double train::report::Epoch::* curve = nullptr;  ///< the same of each epoch; null: there is no such curve
 };
 

@@ -1,6 +1,7 @@
 // environment.json says how a run ended, log.jsonl what it measured.
 #include "apps/study/memory.h"
 
+#include "apps/study/bench_run.h"
 #include "tandem/core/error.h"
 #include "tandem/train/report/json_fields.h"
 
@@ -35,9 +36,28 @@ std::string output_of(const fs::path& folder) {
   return fs::exists(file, unknown) ? train::report::read_text(file.string(), kMostOutput) : "";
 }
 
+/// Of a bench's run.
+KeptRun look_at_bench(const fs::path& folder) {
+  KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end"};
+  std::error_code unknown;
+  const fs::path file = folder / kExitFile;
+  if (!fs::exists(file, unknown)) return kept;
+  const std::string output = output_of(folder);
+  kept.figures = bench_figures(output);
+  kept.outcome = RunOutcome::failed;
+  kept.reason = last_error(output);
+  if (kept.reason.empty()) kept.reason = "it printed no figures";
+  if (train::report::read_text(file.string(), kMostOutput) == "0" && !kept.figures.empty()) {
+    kept.outcome = RunOutcome::finished;
+    kept.reason.clear();
+  }
+  return kept;
+}
+
 /// What is known of a folder that is there.
-KeptRun look_at(const fs::path& folder) {
-  KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end", {}};
+KeptRun look_at(const fs::path& folder, const Study& study) {
+  if (study.program != "cifar_train") return look_at_bench(folder);
+  KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end"};
   const std::string state = state_of(folder), error = last_error(output_of(folder));
   if (train::report::reason_of_no_run(folder.string()).empty()) kept.data = train::report::read_run(folder.string());
   const bool has_diverged = kept.data && kept.data->state == RunState::diverged && state == "failed";
@@ -80,8 +100,8 @@ std::string last_line(const std::string& output) {
 KeptRun find_run(const std::string& runs, const Plan& plan, const PlannedRun& run) {
   const fs::path own = fs::path(runs) / run.folder;
   std::error_code unknown;
-  KeptRun kept{RunOutcome::missing, own.string(), "it was not begun", {}};
-  if (fs::is_directory(own, unknown)) kept = look_at(own);
+  KeptRun kept{RunOutcome::missing, own.string(), "it was not begun"};
+  if (fs::is_directory(own, unknown)) kept = look_at(own, plan.study);
   if (is_done(kept.outcome)) return kept;
   const std::string end = "-" + folder_end(plan.points[run.point], run.seed);
   std::vector<fs::path> others;
@@ -89,7 +109,7 @@ KeptRun find_run(const std::string& runs, const Plan& plan, const PlannedRun& ru
     if (entry.path() != own && entry.path().filename().string().ends_with(end)) others.push_back(entry.path());
   std::ranges::sort(others);
   for (const fs::path& other : others)
-    if (KeptRun same = look_at(other); is_done(same.outcome)) return same;
+    if (KeptRun same = look_at(other, plan.study); is_done(same.outcome)) return same;
   return kept;
 }
 

@@ -21,7 +21,8 @@ struct KeptRun {
   RunOutcome outcome = RunOutcome::missing;
   std::string folder;  ///< its path
   std::string reason;  ///< of what is not finished: a sentence, without its point
-  std::optional<train::report::RunData> data;
+  std::optional<train::report::RunData> data = {};
+  train::report::NumberTable figures = {};  ///< of a bench, in place of `data`
 };
 
 /// What the program printed, in the run's folder.

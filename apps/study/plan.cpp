@@ -41,7 +41,7 @@ std::uint64_t fnv1a(std::string_view text) {
 
 std::string key_of(const Study& study, const Settings& settings) {
   std::string text = study.program + '\n';
-  for (const auto& [name, value] : settings) text += name + '=' + value + '\n';
+  for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
   return fmt::format("{:012x}", fnv1a(text) >> 16);
 }
 
@@ -120,7 +120,7 @@ std::string label_of(const Settings& coordinates) {
   std::string label;
   for (const auto& [name, value] : coordinates) {
     if (!label.empty()) label += " \xC2\xB7 ";
-    label += name == kVariant ? value : name + " " + value;
+    label += name == kVariant ? value : fmt::format("{} {}", name, value);
   }
   return label;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 namespace tandem::study {
@@ -14,13 +15,23 @@ const train::report::RunData* data_of_seed(const PointResult& point, int seed) {
   return nullptr;
 }
 
+double figure_of(const KeptRun& run, std::string_view name) {
+  const auto found = std::ranges::find(run.figures, name, &train::report::NumberTable::value_type::first);
+  return found == run.figures.end() ? train::report::kMissing : found->second;
+}
+
+double measured(const Measure& measure, const KeptRun& run, const train::report::RunData* baseline) {
+  if (!is_done(run.outcome)) return train::report::kMissing;
+  if (measure.value == nullptr) return figure_of(run, measure.name);
+  return run.data ? measure.value(*run.data, baseline) : train::report::kMissing;
+}
+
 void measure(Results& results) {
   for (PointResult& point : results.points) {
     for (SeedResult& result : point.seeds) {
-      const bool is_there = result.run.data && is_done(result.run.outcome);
       const auto* const baseline = data_of_seed(results.points[point.baseline], result.seed);
       for (const Measure* const measure : results.measures)
-        result.values.push_back(is_there ? measure->value(*result.run.data, baseline) : train::report::kMissing);
+        result.values.push_back(measured(*measure, result.run, baseline));
     }
     for (std::size_t i = 0; i < results.measures.size(); ++i) {
       std::vector<double> values;
@@ -33,8 +44,7 @@ void measure(Results& results) {
 double best_figure(const Results& results, const PointResult& point) {
   const Measure& measure = find_measure(results.plan.study.best_by);
   std::vector<double> values;
-  for (const SeedResult& result : point.seeds)
-    if (const auto* const data = data_of_seed(point, result.seed)) values.push_back(measure.value(*data, nullptr));
+  for (const SeedResult& result : point.seeds) values.push_back(measured(measure, result.run, nullptr));
   const double mean = sample_of(values).mean;
   return measure.better == Better::lower ? -mean : mean;
 }

@@ -257,7 +257,7 @@ class Reader {
     return std::span(variant.together).first(std::min<std::size_t>(1, variant.together.size()));
   }
 
-  bool is_dimension(const std::string& name) const { return values_of(name).size() > 0; }
+  bool is_dimension(const std::string& name) const { return !values_of(name).empty(); }
 
   std::vector<std::string> values_of(const std::string& name) const {
     std::vector<std::string> values;

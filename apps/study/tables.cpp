@@ -140,12 +140,12 @@ Table differences_of(const Results& results) {
 std::string markdown(const Table& table) {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string text = "|";
-    for (const std::string& cell : cells) text += " " + replaced(cell, "|\n", {"\\|", " "}) + " |";
+    for (const std::string& cell : cells) text += fmt::format(" {} |", replaced(cell, "|\n", {"\\|", " "}));
     return text + "\n";
   };
   std::string text = line(table.names) + "|";
   for (const bool is_number : table.are_numbers) text += is_number ? "---:|" : "---|";
-  text += "\n";
+  text += '\n';
   for (const auto& row : table.rows) text += line(row);
   return text;
 }

@@ -123,7 +123,7 @@ def whole(study):
 
 
 def stopped(study):
-    pathlib.Path("my.toml").write_text((FILE % ("all", "adam")).replace("limit-train = 96", "limit-train = 2000"))
+    pathlib.Path("my.toml").write_text((FILE % ("all", "adam")).replace("limit-train = 96", "limit-train = 1000"))
     command = [study, "run", "my.toml", "--out", "out", "--seeds", "2"]
     before = {}
     for number, (name, code) in enumerate(((signal.SIGTERM, 143), (signal.SIGKILL, -9), (signal.SIGINT, 130))):

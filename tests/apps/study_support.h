@@ -54,9 +54,7 @@ inline study::KeptRun diverged_run(double accuracy) {
   return kept;
 }
 
-inline study::KeptRun failed_run(const std::string& reason) {
-  return {study::RunOutcome::failed, "runs/x", reason, {}};
-}
+inline study::KeptRun failed_run(const std::string& reason) { return {study::RunOutcome::failed, "runs/x", reason}; }
 
 /// `runs`: for each point of the study, in its order, a run for each seed.
 inline study::Results results_of(const study::Study& study, const std::vector<std::vector<study::KeptRun>>& runs) {

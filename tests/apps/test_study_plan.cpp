@@ -1,4 +1,5 @@
 // Combinations, names of folders, baselines, estimates, and what stands in tables.
+#include "apps/study/bench_run.h"
 #include "apps/study/estimate.h"
 #include "apps/study/plan.h"
 #include "apps/study/tables.h"
@@ -129,4 +130,11 @@ TEST_CASE("figures in files for programs are whole, and what is missing is empty
         "some,adam,1,failed,runs/x,\"no, \"\"x\"\"\",,\n");
   CHECK_THAT(csv(epochs_table(results)), test::ContainsText("sgd,1,2,,1,"));
   CHECK_THAT(json_text(results), test::ContainsText("\"mean\": null") && test::ContainsText("33.333333333333336"));
+}
+
+TEST_CASE("figures of a bench are read from what it prints, and of others there are none") {
+  CHECK(bench_figures(
+            "noise\n{\"bytes\":8}\n{\"bytes\":8,\"in_place\":{\"seconds\":2e-6,\"busbw\":4e6}}\n{\"in_place\":{"
+            "\"seconds\":1}}\n") == train::report::NumberTable{{"all_reduce_seconds", 2e-6}, {"bus_bandwidth", 4e6}});
+  CHECK(bench_figures("error: no\n{\"in_place\":{\"seconds\":null}}\n{").empty());
 }
