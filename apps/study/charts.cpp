@@ -143,7 +143,22 @@ LineChart over_layers(const Results& results, const std::string& norm) {
   return chart;
 }
 
+/// A bar's name: of several coordinates the values alone, which bar_names() tells the names of.
+std::string bar_name(const Point& point) {
+  if (point.coordinates.size() < 2) return point.label;
+  std::string name;
+  for (const auto& [key, value] : point.coordinates) name += (name.empty() ? "" : " \xC2\xB7 ") + value;
+  return name;
+}
+
 }  // namespace
+
+std::string bar_names(const Results& results, const Plot& plot) {
+  std::string names;
+  if (plot.kind != PlotKind::bars || dimensions_of(results.plan).size() < 2) return names;
+  for (const std::string& name : dimensions_of(results.plan)) names += (names.empty() ? "" : " \xC2\xB7 ") + name;
+  return names;
+}
 
 std::string title_of(const Plot& plot) {
   if (plot.kind == PlotKind::layers) {
@@ -161,7 +176,8 @@ train::plot::BarChart bar_chart(const Results& results, const Plot& plot) {
   train::plot::BarChart chart{{}, train::plot::kSeries[0]};
   for (const std::size_t i : results.shown) {
     const Sample& sample = results.points[i].samples[index];
-    chart.bars.push_back({results.plan.points[i].label, sample.mean, sample_text(sample, results.measures[index]->unit),
+    chart.bars.push_back({bar_name(results.plan.points[i]), sample.mean,
+                          sample_text(sample, results.measures[index]->unit),
                           sample.count > 1 ? sample.deviation : 0.0});
   }
   return chart;

@@ -12,6 +12,9 @@ namespace tandem::study {
 /// "test accuracy over epochs"
 std::string title_of(const Plot& plot);
 
+/// What the names of bars are made of, "variant · batch-size"; "" where a name says it itself, and of other plots.
+std::string bar_names(const Results& results, const Plot& plot);
+
 /// A bar for each point that is shown: its mean, with one standard deviation where there are several seeds.
 train::plot::BarChart bar_chart(const Results& results, const Plot& plot);
 

@@ -66,6 +66,8 @@ void add_pictures(HtmlWriter& html, const Results& results) {
     std::string title = title_of(plot);
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
     html.element("h3", title);
+    if (const std::string names = bar_names(results, plot); !names.empty())
+      html.element("p", names, {{"class", "note"}, {"style", "margin: -6px 0 8px"}});
     html.markup(picture_of(results, plot, false));
     html.close();
   }

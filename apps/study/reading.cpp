@@ -48,7 +48,7 @@ class Reading {
         sentences_.push_back(fmt::format("{}: no run has a figure of it.", capitalized(title(i))));
         continue;
       }
-      for (const std::size_t baseline : baselines()) compare(i, baseline);
+      compare(i);
       tell_best(i);
     }
     tell_edges();
@@ -86,7 +86,35 @@ class Reading {
     return difference_text(own.mean - other.mean, unit(measure));
   }
 
-  void compare(std::size_t measure, std::size_t baseline) {
+  struct Comparison {
+    std::string sentence = {};  ///< "" where nothing is held against the baseline
+    std::size_t unclear = 0;    ///< differences within the noise
+    bool has_only_unclear = false;
+  };
+
+  /// With all baselines; those from which nothing differs clearly are one sentence.
+  void compare(std::size_t measure) {
+    std::size_t unclear = 0, folded = 0;
+    std::vector<std::string> clear;
+    std::string unclear_sentence;
+    for (const std::size_t baseline : baselines()) {
+      Comparison comparison = compare(measure, baseline);
+      if (comparison.has_only_unclear) {
+        unclear += comparison.unclear;
+        ++folded;
+        unclear_sentence = comparison.sentence;
+      } else if (!comparison.sentence.empty()) {
+        clear.push_back(std::move(comparison.sentence));
+      }
+    }
+    sentences_.insert(sentences_.end(), clear.begin(), clear.end());
+    if (folded == 1) sentences_.push_back(unclear_sentence);
+    if (folded < 2) return;
+    sentences_.push_back(fmt::format("{}: none of the {} differences from {}{} baselines is clear.",
+                                     capitalized(title(measure)), unclear, clear.empty() ? "" : "the other ", folded));
+  }
+
+  Comparison compare(std::size_t measure, std::size_t baseline) const {
     const Sample& reference = sample(baseline, measure);
     std::map<Certainty, std::vector<std::string>> groups;
     std::size_t fewest = reference.count;
@@ -100,13 +128,10 @@ class Reading {
       groups[certainty].push_back(text);
       if (certainty == Certainty::noise) fewest = std::min(fewest, own.count);
     }
-    if (groups.empty()) return;
+    if (groups.empty()) return {};
     const std::string name = capitalized(title(measure));
-    if (reference.count == 0) {
-      sentences_.push_back(
-          fmt::format("{}: {} has no figure, so that nothing can be held against it.", name, label(baseline)));
-      return;
-    }
+    if (reference.count == 0)
+      return {fmt::format("{}: {} has no figure, so that nothing can be held against it.", name, label(baseline))};
     std::vector<std::string> clauses;
     const auto add = [&](Certainty certainty, const std::string& words) {
       if (groups.contains(certainty)) clauses.push_back(words + " " + listed(groups[certainty]));
@@ -117,8 +142,13 @@ class Reading {
     add(Certainty::same, "the very same with");
     add(Certainty::unknown, "not to be told from one seed with");
     add(Certainty::missing, "no figure of");
-    sentences_.push_back(fmt::format("{}, against {} ({}): {}.", name, label(baseline),
-                                     sample_text(reference, unit(measure)), fmt::join(clauses, "; ")));
+    const std::size_t unclear = groups[Certainty::noise].size();
+    const bool has_only_unclear = unclear > 0 && std::ranges::all_of(groups, [](const auto& group) {
+                                    return group.first == Certainty::noise || group.first == Certainty::missing;
+                                  });
+    return {fmt::format("{}, against {} ({}): {}.", name, label(baseline), sample_text(reference, unit(measure)),
+                        fmt::join(clauses, "; ")),
+            unclear, has_only_unclear};
   }
 
   bool is_better(std::size_t measure, double a, double b) const {
@@ -242,7 +272,9 @@ std::string sample_text(const Sample& sample, Unit unit) {
   const double deviation = sample.deviation / factor, scaled = sample.mean / factor;
   constexpr double kLarge = 1000.0;
   if (unit == Unit::none && std::abs(sample.mean) >= kLarge)
-    return fmt::format("{} \xC2\xB1 {:.0f}", mean, sample.deviation);
+    return fmt::format(
+        "{} \xC2\xB1 {}", mean,
+        sample.deviation < kLarge ? fmt::format("{:.0f}", sample.deviation) : number_text(sample.deviation));
   const int decimals = decimals_for(scaled, deviation);
   return fmt::format("{:.{}f} \xC2\xB1 {:.{}f}{}", scaled, decimals, deviation, decimals, suffix);
 }

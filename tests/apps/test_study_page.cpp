@@ -79,6 +79,8 @@ TEST_CASE("curves leave out what failed, and norms of layers go from the first t
   CHECK(layers.series[0].y == std::vector<double>{0.1, 0.3, 0.0});
   const train::plot::BarChart bars = bar_chart(results, study.plots[2]);
   REQUIRE(bars.bars.size() == 4);
+  CHECK(bars.bars[1].name == "sgd \xC2\xB7 16");
+  CHECK(bar_names(results, study.plots[2]) == "optimizer \xC2\xB7 batch-size");
   CHECK(bars.bars[1].text == "\xE2\x80\x93");
   CHECK(bars.bars[0].text == "1 s");
 }

@@ -116,6 +116,22 @@ TEST_CASE("what is varied beside the baseline is compared at equal values") {
                              test::ContainsText("clearly higher with optimizer adam (2.00 x)."));
 }
 
+TEST_CASE("baselines from which nothing differs clearly are told together") {
+  const Study study = test::study_of(
+      "title = \"Two\"\nmeasure = \"test_accuracy\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\nbatch-size = [16, 32, "
+      "64]\n");
+  const auto run = [](double accuracy) {
+    return std::vector<KeptRun>{finished_run(accuracy, 1.0), finished_run(accuracy + 2.0, 1.0)};
+  };
+  const Sentences none =
+      reading_of(test::results_of(study, {run(50.0), run(50.0), run(50.0), run(51.0), run(49.0), run(50.5)}));
+  CHECK(none.at(0) == "Test accuracy: none of the 3 differences from 3 baselines is clear.");
+  const Sentences one =
+      reading_of(test::results_of(study, {run(50.0), run(50.0), run(50.0), run(90.0), run(49.0), run(50.5)}));
+  CHECK_THAT(one.at(0), test::ContainsText("clearly higher with optimizer adam (+40.00 points)."));
+  CHECK(one.at(1) == "Test accuracy: none of the 2 differences from the other 2 baselines is clear.");
+}
+
 TEST_CASE("of what is tried for the best, the best alone is shown") {
   const Study study = test::study_of(
       "title = \"Tuned\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\nlr = "
@@ -150,6 +166,7 @@ TEST_CASE("a mean and its deviation are in one unit, in digits that mean somethi
   CHECK(sample_text(sample_of({0.0120, 0.0124}), Unit::seconds) == "12.20 \xC2\xB1 0.28 ms");
   CHECK(sample_text(sample_of({143.0 * 0x1p20, 144.0 * 0x1p20}), Unit::bytes) == "143.5 \xC2\xB1 0.7 MiB");
   CHECK(sample_text(sample_of({3800.0, 3850.0}), Unit::none) == "3,825 \xC2\xB1 35");
+  CHECK(sample_text(sample_of({38000.0, 42000.0}), Unit::none) == "40,000 \xC2\xB1 2,828");
   CHECK(sample_text(sample_of({1.0, 1.0}), Unit::none) == "1 \xC2\xB1 0");
   CHECK(sample_text(sample_of({1.1, 1.6}), Unit::none) == "1.35 \xC2\xB1 0.35");
   CHECK(sample_text(sample_of({0.0, 0.0}), Unit::none) == "0 \xC2\xB1 0");
