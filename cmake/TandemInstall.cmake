@@ -56,13 +56,14 @@ install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_
 
 # Those that were built. Shells look for completions by the name that is typed.
 if(TANDEM_BUILD_APPS)
-  set(programs allreduce_bench cifar_train conv_bench device_query sgd_lab tandem_doctor tandem_predict tandem_program tandem_report train_bench)
+  set(programs allreduce_bench cifar_train conv_bench device_query sgd_lab study tandem_doctor tandem_predict tandem_program tandem_report train_bench)
   if(TANDEM_SHARED)
     file(RELATIVE_PATH folder /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
     set_target_properties(${programs} PROPERTIES INSTALL_RPATH $ORIGIN/${folder})
   endif()
   install(TARGETS ${programs} RUNTIME OPTIONAL)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/apps/tandem_data DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/studies DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem FILES_MATCHING PATTERN "*.toml")
   set(completion ${PROJECT_BINARY_DIR}/completion)
   install(FILES ${completion}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _tandem OPTIONAL)
   foreach(program ${programs} tandem_data)

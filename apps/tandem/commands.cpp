@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"bench-train", "train_bench", "time whole training steps"},
     {"bench-comm", "allreduce_bench", "time collectives, backend beside backend; with mpirun"},
     {"lab", "sgd_lab", "learn synchronous SGD: a step in detail, and what breaks without a part of it"},
+    {"study", "study", "run the experiments of a course over seeds, and report what they say"},
     {"doctor", "tandem_doctor", "tell whether this machine can train, and what to do where it cannot"},
     {"devices", "device_query", "list what this build can compute on"},
 };

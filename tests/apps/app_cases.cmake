@@ -9,7 +9,7 @@ if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   add_executable(tandem_apps_tests ${app_test_sources})
   # cifar_train_parts first: its tests include its headers without a folder.
   target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts tandem_program_parts
-    tandem_doctor_parts allreduce_bench_parts sgd_lab_parts)
+    tandem_doctor_parts allreduce_bench_parts sgd_lab_parts study_parts)
   target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
   tandem_discover_tests(tandem_apps_tests apps)
 endif()
@@ -97,7 +97,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/other_cases.cmake)
 
 add_test(NAME "apps: scripts and pages give options that there are"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_options.py ${PROJECT_SOURCE_DIR}
-    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query> $<TARGET_FILE:tandem_doctor> $<TARGET_FILE:allreduce_bench> $<TARGET_FILE:sgd_lab>)
+    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query> $<TARGET_FILE:tandem_doctor> $<TARGET_FILE:allreduce_bench> $<TARGET_FILE:sgd_lab> $<TARGET_FILE:study>)
 set_tests_properties("apps: scripts and pages give options that there are" PROPERTIES
   ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" TIMEOUT 60)
 

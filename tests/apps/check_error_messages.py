@@ -185,6 +185,13 @@ CASES = [
     ("allreduce_bench --csv nowhere/rows.csv",),
     ("sgd_lab --break sync-gard",),
     ("sgd_lab --ranks 1",),
+    ("study run optimisers",),
+    ("study rnu",),
+    ("study all --seeds 0",),
+    ("study run none.toml",),
+    ("study run study_key.toml",),
+    ("study run study_flag.toml",),
+    ("study run study_plot.toml",),
     # Data scripts.
     ("get_data.sh",),
     ("get_data.sh imagenet",),
@@ -219,6 +226,10 @@ def make_inputs(programs):
         file.write(png(9, 9)[:40])
     with open("w.safetensors", "w") as file:
         file.write("weights of before")
+    for name, lines in (("key", "quesion = \"?\"\n[grid]\nlr = [1, 2]"), ("flag", "[grid]\nbatchsize = [16, 32]"),
+                        ("plot", "plot = \"line seconds over epochs\"\n[grid]\nlr = [1, 2]")):
+        with open(f"study_{name}.toml", "w") as file:
+            file.write(f"title = \"A study\"\n{lines}\n")
     run = SMALL.replace("--no-run-dir", "--run-dir run") + "--model mnist_cnn --layers 1 --save-weights weights.safetensors"
     done = answer(programs, None, run, ())
     if done.returncode != 0:

@@ -100,7 +100,7 @@ def at_terminal(command, columns):
 def help_pages():
     """Each command's help is as wide as the terminal, and calls the program what its user calls it."""
     commands = {"train": "cifar_train", "report": "tandem_report", "predict": "tandem_predict", "bench-conv": "conv_bench",
-                "bench-train": "train_bench", "bench-comm": "allreduce_bench", "lab": "sgd_lab",
+                "bench-train": "train_bench", "bench-comm": "allreduce_bench", "lab": "sgd_lab", "study": "study",
                 "doctor": "tandem_doctor", "devices": "device_query"}
     for command, program in commands.items():
         if not os.path.exists(os.path.join(PROGRAMS, program)):
@@ -110,7 +110,7 @@ def help_pages():
                 text = at_terminal(words, columns)
                 wide = [line for line in text.splitlines() if len(line) > min(columns, 80)]
                 check(not wide, f"{words} at {columns} columns: {wide}")
-                check(f"Usage: tandem {command} [" in text and program not in text, f"{words}: {text}")
+                check(f"Usage: tandem {command} [" in text and (program == command or program not in text), f"{words}: {text}")
         own = run([os.path.join(PROGRAMS, program), "--help"]).stdout
         check(f"Usage: {program} [" in own and max(map(len, own.splitlines())) <= 80, own)
         check(max(map(len, run([TANDEM, command, "--help"], COLUMNS="40").stdout.splitlines())) <= 40, f"{command}: COLUMNS")

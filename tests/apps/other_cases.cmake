@@ -128,6 +128,27 @@ if(TANDEM_HAS_MPI)
     ARGS --factor 1)
 endif()
 
+# study: runs, and what it refuses.
+app_case(PROGRAM study NAME "help" OUT "--seeds" "--plan" ARGS --help)
+app_case(PROGRAM study NAME "lists the studies" OUT " 1 ranks" " 7 regularization" ARGS --list)
+app_case(PROGRAM study NAME "unknown command" EXIT 2 ERR "unknown command 'rnu': did you mean run? (choices: list, run, all, report); study run rnu runs a study"
+  ARGS rnu)
+app_case(PROGRAM study NAME "nothing to run" EXIT 2 ERR "run: name what to run" ARGS run)
+app_case(PROGRAM study NAME "unknown study" EXIT 2 ERR "unknown study 'optimisers': did you mean optimizers?" ARGS run optimisers)
+app_case(PROGRAM study NAME "a file that is not there" EXIT 2 ERR "app_files/none.toml: cannot open" ARGS run app_files/none.toml)
+app_case(PROGRAM study NAME "quick and full" EXIT 2 ERR "--quick and --full exclude each other: give one" ARGS all --quick --full)
+app_case(PROGRAM study NAME "no seeds" EXIT 2 ERR "--seeds: 0 is not between 1 and 100" ARGS all --seeds 0)
+app_case(PROGRAM study NAME "one study twice" EXIT 2 ERR "optimizers: there are two studies of this name; name each once" ARGS run 4 optimizers --plan)
+app_case(PROGRAM study NAME "unknown network" EXIT 2 ERR "optimizers: no run can be made: --model: unknown model 'resnet8': did you mean resnet9?"
+  ARGS run optimizers --model resnet8 --dataset synthetic --out app_files/study)
+app_case(PROGRAM study NAME "no data" EXIT 2 ERR "optimizers: no run can be made: app_files/none: no such data directory"
+  ARGS run optimizers --data app_files/none --out app_files/study)
+foreach(part run stop browser)
+  add_test(NAME "study: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_study.py ${part} $<TARGET_FILE:study>
+    ${CMAKE_CURRENT_BINARY_DIR}/study_${part})
+  set_tests_properties("study: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+endforeach()
+
 # sgd_lab: its figures, and what it refuses.
 app_case(PROGRAM sgd_lab NAME "help" OUT "--break" "--ranks" ARGS --help)
 app_case(PROGRAM sgd_lab NAME "unknown part" EXIT 2 ERR "--break: unknown part 'sync-gard': did you mean sync-grad? (choices: sync-init,"

@@ -29,7 +29,7 @@ double height_of(const BarChart& chart) { return kRow * static_cast<double>(char
 void draw_bar_chart(Canvas& canvas, const Box& box, const BarChart& chart) {
   double most = chart.most, names = 0.0, texts = 0.0;
   for (const Bar& bar : chart.bars) {
-    if (chart.most <= 0.0) most = std::max(most, size_of(bar.value));
+    if (chart.most <= 0.0) most = std::max(most, size_of(bar.value) + size_of(bar.deviation));
     names = std::max(names, text_width(bar.name, kText));
     texts = std::max(texts, text_width(bar.text, kText));
   }
@@ -42,7 +42,13 @@ void draw_bar_chart(Canvas& canvas, const Box& box, const BarChart& chart) {
     if (length > 0.0)
       canvas.rectangle({left, y + 4.0, std::max(length, 1.0), kRow - 8.0}, {chart.colour, 0.85},
                        bar.name + ": " + bar.text);
-    canvas.text({left + length + 7.0, y + 15.0}, bar.text, {kMuted, kText});
+    double end = left + length;
+    if (const double spread = size_of(bar.deviation); spread > 0.0 && most > 0.0) {
+      const double middle = y + 0.5 * kRow, reach = room * spread / most;
+      end = std::min(left + room, end + reach);
+      canvas.segment({std::max(left, left + length - reach), middle}, {end, middle}, {kInk, 1.2});
+    }
+    canvas.text({end + 7.0, y + 15.0}, bar.text, {kMuted, kText});
     y += kRow;
   }
 }

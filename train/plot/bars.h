@@ -12,6 +12,8 @@ struct Bar {
   std::string name;
   double value = 0.0;  ///< not finite or below 0: no bar
   std::string text;    ///< behind it
+  /// Of a thin line that shows how far the value varies; drawn where it is above 0.
+  double deviation = 0.0;
 };
 
 /// From the left, one below the other, with names on the left and texts behind them. `most`: the value of the longest

@@ -76,25 +76,6 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
-/// The mean of a figure over the runs of a group, epoch by epoch, with a band of one standard deviation.
-plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* figure) {
-  std::map<std::int64_t, std::vector<double>> by_epoch;
-  for (const RunData* const run : group.runs) {
-    for (const Epoch& epoch : run->epochs) by_epoch[epoch.epoch].push_back(epoch.*figure);
-  }
-  plot::Series series;
-  series.colour = plot::series_colour(index);
-  for (const auto& [epoch, values] : by_epoch) {
-    const Spread spread = spread_of(values);
-    series.x.push_back(static_cast<double>(epoch));
-    series.y.push_back(spread.mean);
-    if (group.runs.size() < 2) continue;
-    series.low.push_back(spread.mean - spread.deviation);
-    series.high.push_back(spread.mean + spread.deviation);
-  }
-  return series;
-}
-
 void add_results(HtmlWriter& html, const ResultTable& table) {
   html.element("h2", "Results");
   html.open("div", {{"class", "card scroll"}});
@@ -253,6 +234,24 @@ std::vector<std::string> labels_of(const std::vector<RunGroup>& groups) {
 }
 
 }  // namespace
+
+plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* figure) {
+  std::map<std::int64_t, std::vector<double>> by_epoch;
+  for (const RunData* const run : group.runs) {
+    for (const Epoch& epoch : run->epochs) by_epoch[epoch.epoch].push_back(epoch.*figure);
+  }
+  plot::Series series;
+  series.colour = plot::series_colour(index);
+  for (const auto& [epoch, values] : by_epoch) {
+    const Spread spread = spread_of(values);
+    series.x.push_back(static_cast<double>(epoch));
+    series.y.push_back(spread.mean);
+    if (group.runs.size() < 2) continue;
+    series.low.push_back(spread.mean - spread.deviation);
+    series.high.push_back(spread.mean + spread.deviation);
+  }
+  return series;
+}
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
   std::vector<std::string> names, differing;

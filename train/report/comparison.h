@@ -1,6 +1,7 @@
 // Several runs on one page.
 #pragma once
 
+#include "tandem/train/plot/line_chart.h"
 #include "tandem/train/report/run_data.h"
 
 #include <string>
@@ -29,6 +30,10 @@ struct Spread {
   std::size_t count = 0;
 };
 Spread spread_of(const std::vector<double>& values);
+
+/// The mean of a figure over the runs of a group, epoch by epoch, with a band of one standard deviation where there are
+/// several; in the colour of this number, without a name.
+plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* figure);
 
 /// Names of settings that are not the same in all groups, sorted as the settings of the first run that has them.
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);

@@ -180,6 +180,18 @@ TEST_CASE("plot: bars, stacks and heat maps take figures that are none") {
                   tandem::Error);
 }
 
+TEST_CASE("plot: a bar shows how far its value varies where that is told") {
+  const auto lines_of = [](double deviation) {
+    const BarChart bars{{{"a", 3.0, "3", deviation}, {"b", 4.0, "4"}}, kTest, 0.0};
+    return count_of(svg_picture({400.0, 60.0}, "", SvgKind::file,
+                                [&](Canvas& canvas) { draw_bar_chart(canvas, {0.0, 0.0, 400.0, 60.0}, bars); }),
+                    "fill=\"none\" stroke");
+  };
+  CHECK(lines_of(0.0) == 0);
+  CHECK(lines_of(kNan) == 0);
+  CHECK(lines_of(2.0) == 1);
+}
+
 TEST_CASE("plot: of many columns, neighbours are drawn as one") {
   StackedChart stacks;
   stacks.layers = {{"a", kTest, std::vector<double>(100'000, 1.0)}};

@@ -1,0 +1,67 @@
+// Files beside the program, and on the command line.
+#include "apps/study/catalogue.h"
+
+#include "apps/study/study_file.h"
+#include "apps/tandem/commands.h"
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+namespace tandem::study {
+
+namespace fs = std::filesystem;
+
+std::string studies_folder() {
+  std::error_code unknown;
+  const fs::path here = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  const fs::path installed = here.parent_path() / "share" / "tandem" / "studies", built = here / "studies";
+  for (const fs::path& folder : {built, installed})
+    if (fs::is_directory(folder, unknown)) return folder.string();
+  fail("study: there are no studies in {} or {}: was it installed whole? Studies of your own are named by their files",
+       built.string(), installed.string());
+}
+
+std::string program_file(const std::string& program) { return apps::find_program(apps::find_command(program)); }
+
+std::vector<std::string> options_of(const std::string& program) {
+  static std::map<std::string, std::vector<std::string>> known;
+  const auto [place, is_new] = known.try_emplace(program);
+  if (is_new) {
+    constexpr std::string_view kPrograms[] = {"cifar_train", "allreduce_bench"};
+    require(std::ranges::find(kPrograms, program) != std::end(kPrograms), "{}",
+            unknown_name("program", program, kPrograms));
+    for (const std::string& option : apps::options_in(apps::help_of(apps::find_command(program))))
+      place->second.push_back(option.substr(2));
+  }
+  return place->second;
+}
+
+std::vector<Study> all_studies() {
+  std::vector<Study> studies;
+  for (const auto& entry : fs::directory_iterator(studies_folder()))
+    if (entry.path().extension() == ".toml") studies.push_back(read_study(entry.path().string(), options_of));
+  std::ranges::sort(studies, {}, [](const Study& study) {
+    constexpr int kBehindAll = 100;
+    return std::pair(study.number > 0 ? study.number : kBehindAll, study.name);
+  });
+  return studies;
+}
+
+std::vector<Study> find_studies(const std::string& name) {
+  if (name.ends_with(".toml")) return {read_study(name, options_of)};
+  std::vector<Study> found;
+  std::vector<std::string> names;
+  for (Study& study : all_studies()) {
+    names.push_back(study.name);
+    const bool is_number = study.number > 0 && name == std::to_string(study.number);
+    if (name == study.name || is_number) found.push_back(std::move(study));
+  }
+  if (!found.empty()) return found;
+  fail("{}; a study of your own is named by its file, which ends in .toml", unknown_name("study", name, names));
+}
+
+}  // namespace tandem::study

@@ -1,0 +1,28 @@
+// Which studies there are.
+#pragma once
+
+#include "apps/study/study.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem::study {
+
+/// The folder of studies that come with the program: ../share/tandem/studies or studies beside it. Throws Error where
+/// there is none.
+std::string studies_folder();
+
+/// The file of a program of this build, "cifar_train": beside this one, else on the PATH. Throws Error.
+std::string program_file(const std::string& program);
+
+/// The options that a program prints by --help, without their dashes; asked once for each. Throws Error where a study
+/// cannot use the program.
+std::vector<std::string> options_of(const std::string& program);
+
+/// All studies of that folder, by number, then by name.
+std::vector<Study> all_studies();
+
+/// By number, which some share, by name, or as a file that ends in .toml. Throws Error, suggesting the nearest.
+std::vector<Study> find_studies(const std::string& name);
+
+}  // namespace tandem::study

@@ -1,0 +1,212 @@
+// Bars, curves and lines, by train/plot.
+#include "apps/study/charts.h"
+
+#include "apps/study/reading.h"
+#include "tandem/core/error.h"
+#include "tandem/train/plot/palette.h"
+#include "tandem/train/plot/svg.h"
+#include "tandem/train/report/comparison.h"
+#include "tandem/train/report/page.h"
+#include "tandem/train/report/short_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace tandem::study {
+namespace {
+
+using train::plot::LineChart;
+using train::plot::Series;
+using train::report::kChartWidth;
+
+std::size_t index_of(const Results& results, const std::string& measure) {
+  for (std::size_t i = 0; i < results.measures.size(); ++i)
+    if (results.measures[i]->name == measure) return i;
+  fail("study {}: {} is plotted and not measured", results.plan.study.name, measure);
+}
+
+std::vector<std::string> short_labels(const std::vector<std::string>& names) {
+  return train::report::short_names(
+      names, [&](const std::string& name) { return train::plot::fits_beside_lines(name, names.size(), kChartWidth); });
+}
+
+void name_series(LineChart& chart, const std::vector<std::string>& names) {
+  const std::vector<std::string> labels = short_labels(names);
+  for (std::size_t i = 0; i < labels.size(); ++i) chart.series[i].name = labels[i];
+}
+
+LineChart curves(const Results& results, const Measure& measure) {
+  LineChart chart;
+  chart.x = {.title = "epoch", .whole = true};
+  chart.y.unit = measure.unit;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    train::report::RunGroup group;
+    for (const SeedResult& seed : results.points[i].seeds)
+      if (seed.run.data && is_done(seed.run.outcome)) group.runs.push_back(&*seed.run.data);
+    if (group.runs.empty()) continue;
+    chart.series.push_back(train::report::pooled(group, names.size(), measure.curve));
+    names.push_back(results.plan.points[i].label);
+  }
+  name_series(chart, names);
+  return chart;
+}
+
+/// A logarithmic axis where the largest value is at least 8 times the smallest.
+bool suits_logarithm(const std::vector<Series>& all) {
+  double least = std::numeric_limits<double>::infinity(), most = 0.0;
+  for (const Series& series : all) {
+    for (const double x : series.x) {
+      least = std::min(least, x);
+      most = std::max(most, x);
+    }
+  }
+  constexpr double kWideRange = 8.0;
+  return least > 0.0 && most >= kWideRange * least;
+}
+
+void sort_by_x(Series& series) {
+  std::vector<std::size_t> order(series.x.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) { return series.x[i]; });
+  for (auto* const values : {&series.x, &series.y, &series.low, &series.high}) {
+    std::vector<double> sorted;
+    for (const std::size_t i : order) sorted.push_back((*values)[i]);
+    *values = std::move(sorted);
+  }
+}
+
+LineChart over_dimension(const Results& results, const Plot& plot, std::size_t index) {
+  LineChart chart;
+  chart.x = {.title = plot.over};
+  chart.y.unit = results.measures[index]->unit;
+  std::vector<Settings> others;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    Settings rest = results.plan.points[i].coordinates;
+    std::erase_if(rest, [&](const auto& coordinate) {
+      return coordinate.first == plot.over || coordinate.first == results.plan.study.best_of;
+    });
+    auto found = std::ranges::find(others, rest);
+    if (found == others.end()) {
+      found = others.insert(found, rest);
+      names.push_back(label_of(rest));
+      chart.series.push_back({"", train::plot::series_colour(names.size() - 1), {}, {}});
+    }
+    Series& series = chart.series[static_cast<std::size_t>(found - others.begin())];
+    const Sample& sample = results.points[i].samples[index];
+    const double spread = sample.count > 1 ? sample.deviation : 0.0;
+    series.x.push_back(std::strtod(value_of(results.plan.points[i].coordinates, plot.over).c_str(), nullptr));
+    series.y.push_back(sample.mean);
+    series.low.push_back(sample.mean - spread);
+    series.high.push_back(sample.mean + spread);
+  }
+  for (Series& series : chart.series) sort_by_x(series);
+  chart.x.logarithmic = suits_logarithm(chart.series);
+  if (names.size() > 1) name_series(chart, names);
+  return chart;
+}
+
+double train::report::Layer::* norm_of(const std::string& name) {
+  using train::report::Layer;
+  if (name == kLayerNorms[0]) return &Layer::gradient_norm;
+  return name == kLayerNorms[1] ? &Layer::update_norm : &Layer::weight_norm;
+}
+
+/// On a logarithmic axis: a norm of 0 is a gap.
+LineChart over_layers(const Results& results, const std::string& norm) {
+  LineChart chart;
+  chart.x = {.title = "layer with weights", .whole = true};
+  chart.y.logarithmic = true;
+  std::vector<std::string> names;
+  for (const std::size_t i : results.shown) {
+    std::vector<std::vector<double>> values;  // by layer, of each seed
+    for (const SeedResult& seed : results.points[i].seeds) {
+      if (!seed.run.data || !is_done(seed.run.outcome) || seed.run.data->epochs.empty()) continue;
+      const auto& layers = seed.run.data->epochs.back().layers;
+      values.resize(std::max(values.size(), layers.size()));
+      for (std::size_t k = 0; k < layers.size(); ++k) values[k].push_back(layers[k].*norm_of(norm));
+    }
+    if (values.empty()) continue;
+    Series series{"", train::plot::series_colour(names.size()), {}, {}};
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      series.x.push_back(static_cast<double>(k + 1));
+      series.y.push_back(sample_of(values[k]).mean);
+    }
+    chart.series.push_back(std::move(series));
+    names.push_back(results.plan.points[i].label);
+  }
+  name_series(chart, names);
+  return chart;
+}
+
+/// A bar's name: of several coordinates the values alone, which bar_names() tells the names of.
+std::string bar_name(const Point& point) {
+  if (point.coordinates.size() < 2) return point.label;
+  std::string name;
+  for (const auto& [key, value] : point.coordinates) name += (name.empty() ? "" : " \xC2\xB7 ") + value;
+  return name;
+}
+
+}  // namespace
+
+std::string bar_names(const Results& results, const Plot& plot) {
+  std::string names;
+  if (plot.kind != PlotKind::bars || dimensions_of(results.plan).size() < 2) return names;
+  for (const std::string& name : dimensions_of(results.plan)) names += (names.empty() ? "" : " \xC2\xB7 ") + name;
+  return names;
+}
+
+std::string title_of(const Plot& plot) {
+  if (plot.kind == PlotKind::layers) {
+    std::string norm = plot.measure;
+    std::ranges::replace(norm, '_', ' ');
+    return norm + " of each layer, from the first";
+  }
+  const std::string title(find_measure(plot.measure).title);
+  if (plot.kind == PlotKind::curves) return title + " over epochs";
+  return plot.kind == PlotKind::line ? title + " over " + plot.over : title;
+}
+
+train::plot::BarChart bar_chart(const Results& results, const Plot& plot) {
+  const std::size_t index = index_of(results, plot.measure);
+  train::plot::BarChart chart{{}, train::plot::kSeries[0]};
+  for (const std::size_t i : results.shown) {
+    const Sample& sample = results.points[i].samples[index];
+    chart.bars.push_back({bar_name(results.plan.points[i]), sample.mean,
+                          sample_text(sample, results.measures[index]->unit),
+                          sample.count > 1 ? sample.deviation : 0.0});
+  }
+  return chart;
+}
+
+LineChart line_chart(const Results& results, const Plot& plot) {
+  if (plot.kind == PlotKind::layers) return over_layers(results, plot.measure);
+  return plot.kind == PlotKind::curves ? curves(results, find_measure(plot.measure))
+                                       : over_dimension(results, plot, index_of(results, plot.measure));
+}
+
+std::string picture_of(const Results& results, const Plot& plot, bool is_file) {
+  using namespace train::plot;
+  const SvgKind kind = is_file ? SvgKind::file : SvgKind::inline_;
+  constexpr double kMargin = 12.0;
+  const double margin = is_file ? kMargin : 0.0;
+  const auto draw_in = [&](double height, const auto& draw) {
+    const Box box{margin, margin, kChartWidth, height};
+    return svg_picture({kChartWidth + 2.0 * margin, height + 2.0 * margin}, title_of(plot), kind,
+                       [&](Canvas& canvas) { draw(canvas, box); });
+  };
+  if (plot.kind == PlotKind::bars) {
+    const BarChart chart = bar_chart(results, plot);
+    return draw_in(height_of(chart), [&](Canvas& canvas, const Box& box) { draw_bar_chart(canvas, box, chart); });
+  }
+  const LineChart chart = line_chart(results, plot);
+  constexpr double kHeight = 226.0;
+  return draw_in(kHeight + height_of_names(chart, kChartWidth),
+                 [&](Canvas& canvas, const Box& box) { draw_line_chart(canvas, box, chart); });
+}
+
+}  // namespace tandem::study

@@ -1,0 +1,176 @@
+// Sentences over results that no program has made: ties, noise, failures, one seed, NaN.
+#include "apps/study/reading.h"
+#include "tests/apps/study_support.h"
+#include "tests/support/catch.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace tandem;
+using namespace tandem::study;
+using test::diverged_run;
+using test::failed_run;
+using test::finished_run;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+using Sentences = std::vector<std::string>;
+
+Study optimizers(const std::string& measure = "test_accuracy") {
+  return test::study_of("title = \"Optimizers\"\nmeasure = \"" + measure +
+                        "\"\n[grid]\noptimizer = [\"sgd\", \"adam\", \"rmsprop\"]\n");
+}
+
+/// Of accuracies, one list for each optimizer.
+Results accuracies(const std::vector<std::vector<double>>& values) {
+  std::vector<std::vector<KeptRun>> runs;
+  for (const auto& of_point : values) {
+    runs.emplace_back();
+    for (const double value : of_point) runs.back().push_back(finished_run(value, 1.0));
+  }
+  return test::results_of(optimizers(), runs);
+}
+
+}  // namespace
+
+TEST_CASE("clear differences and such within the noise are told apart") {
+  const Results results = accuracies({{70.0, 70.2, 69.8}, {75.0, 75.2, 74.8}, {70.5, 69.0, 71.0}});
+  CHECK(
+      reading_of(results) ==
+      Sentences{"Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.20): clearly higher with optimizer adam "
+                "(+5.00 points); within the noise of 3 seeds with optimizer rmsprop (+0.17 points).",
+                "The highest test accuracy has optimizer adam (75.00 % \xC2\xB1 0.20), clearly ahead of all others."});
+  CHECK(failures_of(results).empty());
+}
+
+TEST_CASE("less is better where a measure says so") {
+  std::vector<std::vector<KeptRun>> runs;
+  for (const double seconds : {10.0, 5.0, 20.0})
+    runs.push_back({finished_run(50.0, seconds), finished_run(50.0, seconds * 1.01)});
+  const Sentences reading = reading_of(test::results_of(optimizers("seconds"), runs));
+  REQUIRE(reading.size() == 2);
+  CHECK_THAT(reading[0], test::ContainsText("clearly higher with optimizer rmsprop (2.00 x)") &&
+                             test::ContainsText("clearly lower with optimizer adam (0.50 x)"));
+  CHECK_THAT(reading[1], test::ContainsText("The lowest time has optimizer adam"));
+}
+
+TEST_CASE("one seed tells no difference for sure") {
+  CHECK(reading_of(accuracies({{70.0}, {75.0}, {60.0}})) ==
+        Sentences{"Test accuracy, against optimizer sgd (70.00 %): not to be told from one seed with optimizer adam "
+                  "(+5.00 points) and optimizer rmsprop (-10.00 points).",
+                  "The highest test accuracy has optimizer adam (75.00 %); one seed does not tell whether it is better "
+                  "than the others."});
+}
+
+TEST_CASE("ties are called the same, and the best one is not ahead of them") {
+  CHECK(reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {60.0, 60.0}})) ==
+        Sentences{
+            "Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.00): clearly lower with optimizer rmsprop "
+            "(-10.00 points); the very same with optimizer adam.",
+            "The highest test accuracy has optimizer sgd (70.00 % \xC2\xB1 0.00); within the noise of it: optimizer "
+            "adam."});
+}
+
+TEST_CASE("noise as large as the differences makes no winner") {
+  const Sentences reading = reading_of(accuracies({{60.0, 80.0}, {62.0, 79.0}, {59.0, 82.0}}));
+  REQUIRE(reading.size() == 2);
+  CHECK_THAT(reading[0],
+             test::ContainsText("within the noise of 2 seeds with optimizer adam") && !test::ContainsText("clearly"));
+  CHECK_THAT(reading[1], test::ContainsText("all others are within the noise of it"));
+}
+
+TEST_CASE("what failed has no figure, and says why") {
+  const Results results = test::results_of(optimizers(), {{finished_run(70.0, 1.0), finished_run(70.4, 1.0)},
+                                                          {failed_run("out of memory"), failed_run("out of memory")},
+                                                          {finished_run(72.0, 1.0), diverged_run(50.0)}});
+  CHECK(reading_of(results) ==
+        Sentences{"Test accuracy, against optimizer sgd (70.20 % \xC2\xB1 0.28): not to be told from one seed with "
+                  "optimizer rmsprop (+1.80 points); no figure of optimizer adam."});
+  CHECK(failures_of(results) ==
+        Sentences{"Failed, out of memory: optimizer adam (seeds 1 and 2).",
+                  "Diverged, the loss of step 7 is not a finite number: optimizer rmsprop (seed 2)."});
+}
+
+TEST_CASE("a baseline without a figure, and figures that are no numbers, are told") {
+  const Results failed =
+      test::results_of(optimizers(), {{failed_run("x")}, {finished_run(70.0, 1.0)}, {finished_run(71.0, 1.0)}});
+  CHECK(reading_of(failed) ==
+        Sentences{"Test accuracy: optimizer sgd has no figure, so that nothing can be held against it."});
+  CHECK(reading_of(accuracies({{kNaN, kNaN}, {kNaN, kNaN}, {kNaN, kNaN}})) ==
+        Sentences{"Test accuracy: no run has a figure of it."});
+}
+
+TEST_CASE("what is varied beside the baseline is compared at equal values") {
+  const Study study = test::study_of(
+      "title = \"Two\"\nmeasure = \"seconds\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\nbatch-size = [16, 32]\n");
+  const auto run = [](double seconds) {
+    return std::vector<KeptRun>{finished_run(1.0, seconds), finished_run(1.0, seconds * 1.001)};
+  };
+  const Sentences reading = reading_of(test::results_of(study, {run(10.0), run(20.0), run(15.0), run(40.0)}));
+  REQUIRE(reading.size() == 3);
+  CHECK_THAT(reading[0], test::ContainsText("against optimizer sgd \xC2\xB7 batch-size 16") &&
+                             test::ContainsText("clearly higher with optimizer adam (1.50 x)."));
+  CHECK_THAT(reading[1], test::ContainsText("against optimizer sgd \xC2\xB7 batch-size 32") &&
+                             test::ContainsText("clearly higher with optimizer adam (2.00 x)."));
+}
+
+TEST_CASE("baselines from which nothing differs clearly are told together") {
+  const Study study = test::study_of(
+      "title = \"Two\"\nmeasure = \"test_accuracy\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\nbatch-size = [16, 32, "
+      "64]\n");
+  const auto run = [](double accuracy) {
+    return std::vector<KeptRun>{finished_run(accuracy, 1.0), finished_run(accuracy + 2.0, 1.0)};
+  };
+  const Sentences none =
+      reading_of(test::results_of(study, {run(50.0), run(50.0), run(50.0), run(51.0), run(49.0), run(50.5)}));
+  CHECK(none.at(0) == "Test accuracy: none of the 3 differences from 3 baselines is clear.");
+  const Sentences one =
+      reading_of(test::results_of(study, {run(50.0), run(50.0), run(50.0), run(90.0), run(49.0), run(50.5)}));
+  CHECK_THAT(one.at(0), test::ContainsText("clearly higher with optimizer adam (+40.00 points)."));
+  CHECK(one.at(1) == "Test accuracy: none of the 2 differences from the other 2 baselines is clear.");
+}
+
+TEST_CASE("of what is tried for the best, the best alone is shown") {
+  const Study study = test::study_of(
+      "title = \"Tuned\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\nlr = "
+      "[0.1, 0.01]\n");
+  const auto run = [](double accuracy) {
+    return std::vector<KeptRun>{finished_run(accuracy, 1.0), finished_run(accuracy + 0.1, 1.0)};
+  };
+  const Results results = test::results_of(study, {run(50.0), run(60.0), run(70.0), run(20.0)});
+  REQUIRE(results.shown == std::vector<std::size_t>{1, 2});
+  CHECK(results.points[2].baseline == 1);
+  const Sentences reading = reading_of(results);
+  CHECK_THAT(reading.at(0), test::ContainsText("clearly higher with optimizer adam (+10.00 points)."));
+  CHECK(reading.at(1) ==
+        "optimizer sgd \xC2\xB7 lr 0.01 has its best lr at the smallest value that was tried: a smaller one may be "
+        "better.");
+  CHECK_THAT(reading.at(2), test::ContainsText("lr 0.1 has its best lr at the largest value that was tried"));
+}
+
+TEST_CASE("what may be impossible on a machine is no failure") {
+  const Study study =
+      test::study_of("title = \"T\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\noptional = true\nlr = 1\n");
+  const Results results = test::results_of(study, {{finished_run(1.0, 1.0)}, {failed_run("no GPU")}});
+  CHECK(is_complete(results));
+  CHECK(failures_of(results) == Sentences{"Cannot run here, no GPU: b (seed 1)."});
+  CHECK_FALSE(is_complete(test::results_of(study, {{failed_run("x")}, {finished_run(1.0, 1.0)}})));
+  CHECK_FALSE(is_complete(test::results_of(study, {{finished_run(1.0, 1.0)}, {KeptRun{}}})));
+}
+
+TEST_CASE("a mean and its deviation are in one unit, in digits that mean something") {
+  using train::plot::Unit;
+  CHECK(sample_text(sample_of({4.4, 5.36}), Unit::seconds) == "4.88 \xC2\xB1 0.68 s");
+  CHECK(sample_text(sample_of({0.0120, 0.0124}), Unit::seconds) == "12.20 \xC2\xB1 0.28 ms");
+  CHECK(sample_text(sample_of({143.0 * 0x1p20, 144.0 * 0x1p20}), Unit::bytes) == "143.5 \xC2\xB1 0.7 MiB");
+  CHECK(sample_text(sample_of({3800.0, 3850.0}), Unit::none) == "3,825 \xC2\xB1 35");
+  CHECK(sample_text(sample_of({38000.0, 42000.0}), Unit::none) == "40,000 \xC2\xB1 2,828");
+  CHECK(sample_text(sample_of({1.0, 1.0}), Unit::none) == "1 \xC2\xB1 0");
+  CHECK(sample_text(sample_of({1.1, 1.6}), Unit::none) == "1.35 \xC2\xB1 0.35");
+  CHECK(sample_text(sample_of({0.0, 0.0}), Unit::none) == "0 \xC2\xB1 0");
+  CHECK(sample_text(sample_of({1200.0, 1260.0}), Unit::seconds) == "20.50 \xC2\xB1 0.71 min");
+  CHECK(sample_text(sample_of({12.5}), Unit::percent) == "12.50 %");
+  CHECK(sample_text(sample_of({}), Unit::bytes) == "\xE2\x80\x93");
+}
