@@ -11,14 +11,14 @@ namespace tandem::sgd_lab {
 
 struct BatchRun {
   int factor = 1;  ///< of the batch of a rank
-  bool is_scaled = false;
   double learning_rate = 0.0;
   std::int64_t batch = 0;                ///< of all ranks
   std::vector<double> examples, losses;  ///< that all ranks have seen, and the mean loss of replicas, by step
 };
 
 struct BatchLesson {
-  std::vector<BatchRun> same, scaled;  ///< by rising factor from 1 on: one learning rate, or `factor` times as much
+  /// By rising factor from 1 on: one learning rate, or `factor` times as much. None is larger than the steps are many.
+  std::vector<BatchRun> same, scaled;
 };
 
 BatchLesson make_batch_lesson(const LabOptions& options, const Examples& examples);

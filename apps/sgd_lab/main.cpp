@@ -6,10 +6,13 @@
 #include "apps/sgd_lab/text.h"
 #include "tandem/core/parallel.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/terminal.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
 #include <optional>
 
 namespace {
@@ -25,7 +28,7 @@ int run(int argc, char** argv) {
   std::optional<sgd_lab::PictureFiles> pictures;
   if (!options->picture_folder.empty()) pictures.emplace(options->picture_folder, *options);
   const sgd_lab::Lesson lesson = sgd_lab::make_lesson(*options);
-  fmt::print("{}", sgd_lab::lesson_text(lesson));
+  fmt::print("{}", train::wrapped(sgd_lab::lesson_text(lesson), train::line_columns(stdout)));
   if (file) {
     const bool has_sliders = options->shows(sgd_lab::Chapter::speed_up);
     const std::string page =

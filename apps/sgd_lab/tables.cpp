@@ -30,18 +30,20 @@ Row time_row(const std::string& name, const TimedSteps& timed, const ExchangeWay
 }  // namespace
 
 Table time_table(const TimedSteps& timed) {
-  Table table{.columns = {"gradients", "buckets", "step, ms", "predicted", "computes", "exchange", "waits", "hidden"},
-              .rows = {},
-              .note = fmt::format(
-                  "Medians of {} steps in each way, which took turns, on {} ranks. A step computes, and waits for what "
-                  "is left of the exchange behind the backward pass. Predicted: T_comp and that wait, by the latency "
-                  "and the bandwidth alone; that ranks also copy and add what they exchange, within \"computes\", is "
-                  "not in it.",
-                  timed.turns, timed.ranks)};
+  Table table{
+      .columns = {"exchange", "buckets", "step, ms", "predicted", "computes", "T_sync", "waits", "hidden"},
+      .rows = {},
+      .note = fmt::format(
+          "Medians of {} steps in each way, which took turns, on {} ranks: with no exchange, with one behind the "
+          "backward pass, and with one beside it. T_sync: from when the first bucket was full to the last "
+          "average. A step computes, and waits for what is left of that behind the backward pass; the rest is "
+          "hidden. Predicted: T_comp and that wait, by the latency and the bandwidth alone; that ranks also "
+          "copy and add what they exchange, within \"computes\", is not in it.",
+          timed.turns, timed.ranks)};
   const std::string compute = milliseconds(timed.compute);
-  table.rows.push_back({"not exchanged", "0", compute, compute, compute, "0.000", "0.000", ""});
-  table.rows.push_back(time_row("behind backward", timed, timed.behind));
-  table.rows.push_back(time_row("beside backward", timed, timed.beside));
+  table.rows.push_back({"none", "0", compute, compute, compute, "0.000", "0.000", ""});
+  table.rows.push_back(time_row("behind", timed, timed.behind));
+  table.rows.push_back(time_row("beside", timed, timed.beside));
   return table;
 }
 
@@ -82,14 +84,13 @@ std::string speed_text(const Lesson& lesson) {
 
 Table speed_table(const Lesson& lesson) {
   const SpeedUps& all = lesson.speed_ups;
-  Table table{
-      .columns = {"ranks", "algorithm", "exchange, ms", "virtual clock", "behind", "measured", "beside", "measured"},
-      .rows = {},
-      .note =
-          "Exchange: of all gradients at once, predicted, and carried out by as many ranks on a virtual "
-          "clock. Behind and beside the backward pass: speed-ups, predicted and measured. Measured "
-          "are those beside as many ranks that exchange nothing, since ranks of one machine also slow each "
-          "other down."};
+  Table table{.columns = {"ranks", "algorithm", "T_sync, ms", "clock", "behind", "timed", "beside", "timed"},
+              .rows = {},
+              .note =
+                  "T_sync: of all gradients at once, predicted, and by the clock of as many ranks that carry it out "
+                  "on a simulated network. Behind and beside the backward pass: speed-ups, predicted and timed. "
+                  "Timed ones are beside as many ranks that exchange nothing, since ranks of one machine also slow "
+                  "each other down."};
   for (std::size_t i = 0; i < all.behind.size(); ++i) {
     const int ranks = all.behind[i].ranks;
     Row row{fmt::format("{}", ranks),

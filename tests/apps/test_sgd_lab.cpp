@@ -163,12 +163,12 @@ TEST_CASE("sgd_lab: what is said of larger batches is what their losses are") {
   BatchLesson lesson;
   lesson.same = {{.factor = 1, .batch = 32, .examples = {}, .losses = {2.0, 1.5, 1.0}},
                  {.factor = 8, .batch = 256, .examples = {}, .losses = {2.0, 1.75}}};
-  lesson.scaled = {lesson.same[0],
-                   {.factor = 8, .is_scaled = true, .batch = 256, .examples = {}, .losses = {2.0, 2.1}}};
+  lesson.scaled = {lesson.same[0], {.factor = 8, .batch = 256, .examples = {}, .losses = {2.0, 2.1}}};
   const std::string text = batch_text(lesson);
   CHECK_THAT(text, ContainsText("from 2.0000 to 1.0000 in 2 updates"));
-  CHECK_THAT(text, ContainsText("to 1.7500 in 1 updates with the same learning rate, and to 2.1000 with 8 times that"));
+  CHECK_THAT(text, ContainsText("to 1.7500 in 1 update with the same learning rate, and to 2.1000 with 8 times that"));
   CHECK_THAT(text, ContainsText("25 % and -10 % of what the small batch gained"));
+  CHECK_THAT(batch_text({{lesson.same[0]}, {lesson.scaled[0]}}), ContainsText("too few examples"));
   lesson.same[0].losses = {2.0, 2.5};
   CHECK(batch_text(lesson).find('%') == std::string::npos);
 }

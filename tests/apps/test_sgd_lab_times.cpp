@@ -156,8 +156,8 @@ TEST_CASE("sgd_lab: speed-ups are predicted by the formulas that the virtual clo
 TEST_CASE("sgd_lab: tables of times") {
   const TimedSteps timed = made_up_steps();
   const std::string text = to_text(time_table(timed));
-  CHECK_THAT(text, ContainsText("  not exchanged          0    10.000     10.000    10.000     0.000   0.000\n"));
-  CHECK_THAT(text, ContainsText("  beside backward        2    20.000"));
+  CHECK_THAT(text, ContainsText("  none            0    10.000     10.000    10.000   0.000   0.000\n"));
+  CHECK_THAT(text, ContainsText("  beside          2    20.000"));
   CHECK_THAT(text, ContainsText("50 %"));
   CHECK_THAT(text, ContainsText("Medians of 9 steps"));
 }
