@@ -62,8 +62,8 @@ plot::LineChart speed_chart(const Lesson& lesson) {
                         .y = {.title = "", .logarithmic = true},
                         .series = {}};
   plot::Series ideal{.name = "nothing waited for", .colour = plot::kMuted, .x = {}, .y = {}, .dashed = true};
-  plot::Series clock{.name = "", .colour = plot::series_colour(kClockColour), .x = {}, .y = {}};
-  plot::Series measured{.name = "", .colour = plot::series_colour(kMeasuredColour), .x = {}, .y = {}};
+  plot::Series clock{.name = "virtual clock", .colour = plot::series_colour(2), .x = {}, .y = {}};
+  plot::Series measured{.name = "timed", .colour = plot::series_colour(5), .x = {}, .y = {}};
   for (const comm::SpeedUp& speed : speed_ups.behind) {
     ideal.x.push_back(speed.ranks);
     ideal.y.push_back(speed.ranks);

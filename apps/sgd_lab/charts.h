@@ -4,7 +4,6 @@
 #include "apps/sgd_lab/lesson.h"
 #include "tandem/train/plot/line_chart.h"
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,7 @@ namespace tandem::sgd_lab {
 train::plot::LineChart loss_chart(const Lesson& lesson, const BrokenRun& run);
 train::plot::LineChart distance_chart(const Lesson& lesson, const BrokenRun& run);
 
-/// Of dots, which no name stands beside: see plot::series_colour().
-inline constexpr std::size_t kClockColour = 2, kMeasuredColour = 5;
-
-/// Predicted speed-ups as lines, measured ones and those by the virtual clock as dots.
+/// Predicted speed-ups as lines, timed ones and those by the virtual clock as dots.
 train::plot::LineChart speed_chart(const Lesson& lesson);
 
 /// Losses by examples seen, a line for each size of the batch.

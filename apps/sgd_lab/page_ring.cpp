@@ -72,9 +72,9 @@ void add_round(HtmlWriter& html, const RingLesson& ring, std::size_t round) {
   html.element("h3", round == 0 ? "Before: each rank has its own numbers"
                                 : fmt::format("Round {} of {}: {}", round, ring.rounds.size(),
                                               round <= ring.rounds.size() / 2 ? "sums grow" : "sums go round"));
-  html.open("div", {{"class", "round"}});
+  html.open("div", {{"class", ring.schedule.chunks > 4 ? "round below" : "round"}});
   add_picture(html, ring, round);
-  html.open("div");
+  html.open("div", {{"class", "scroll"}});
   if (round == 0) {
     add_values(html, ring.before, ring.before, {});
     add_note(html, "Each rank wants the sum of each column. A chunk is the darker the more ranks are in it.");
@@ -94,7 +94,7 @@ void add_round(HtmlWriter& html, const RingLesson& ring, std::size_t round) {
 
 void add_ring(HtmlWriter& html, const RingLesson& ring) {
   html.element("h2", "5. All-reduce by a ring, on small numbers");
-  train::report::begin_card(html, "card scroll");
+  train::report::begin_card(html);
   html.open("div", {{"class", "controls"}, {"id", "ring-controls"}, {"hidden", ""}});
   for (const char* const name : {"Back", "Next", "Play"})
     html.element("button", name, {{"id", fmt::format("ring-{}", name)}, {"type", "button"}});

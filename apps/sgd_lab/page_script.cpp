@@ -9,15 +9,16 @@ std::string_view page_style() {
 #ring td, #ring th { text-align: center; padding: 6px 4px; } #ring td.changed { background: var(--rule); font-weight: 600; }
 #ring th { white-space: nowrap; } @media screen and (max-width: 720px) { .sum { display: none; } }
 .round { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); gap: 14px 28px; align-items: center; break-inside: avoid; }
+.round > div { min-width: 0; } .round.below { grid-template-columns: minmax(0, 1fr); }
 .ring-picture { position: relative; width: 100%; margin: 0 auto; } .message { position: absolute; inset: 0; pointer-events: none; }
 @media screen and (prefers-reduced-motion: no-preference) {
   .steps .message { animation: send 0.7s ease-out; } @keyframes send { from { transform: translate(var(--x), var(--y)); } } }
 @media (prefers-reduced-motion: reduce) { #ring-Play { display: none; } }
 .controls { margin-bottom: 14px; } .controls button { font: inherit; padding: 4px 14px; margin-right: 8px; }
-.sliders { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 150px), 1fr)); gap: 10px 24px; margin-bottom: 16px; }
+.sliders { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 180px), 1fr)); gap: 10px 24px; margin-bottom: 16px; }
 .sliders[hidden], .controls[hidden] { display: none; } .sliders input { width: 100%; } .sliders output { font-weight: 600; float: right; }
 .bar { height: 10px; background: var(--s1); border-radius: 2px; } td.wide-cell { width: 32%; } #speed td { vertical-align: middle; }
-.step + .step, .step + .card, .grid + .card { margin-top: 18px; } .key.dot { border-radius: 50%; } h3.part { font-size: 15px; margin: 30px 0 10px; }
+.step + .step, .step + .card, .grid + .card { margin-top: 18px; } h3.part { font-size: 15px; margin: 30px 0 10px; }
 details { margin-bottom: 10px; } summary { cursor: pointer; } details p { margin: 6px 0 0 18px; }
 code { overflow-wrap: anywhere; }
 @media print { #ring li[hidden] { display: list-item; } .controls, .sliders { display: none; } }

@@ -1,8 +1,8 @@
 // What more ranks gain: predicted and measured on one network, and with sliders for others.
 #include "apps/sgd_lab/charts.h"
 #include "apps/sgd_lab/page_parts.h"
-#include "tandem/train/plot/palette.h"
 #include "tandem/train/plot/svg.h"
+#include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/page.h"
 
 #include <fmt/format.h>
@@ -27,14 +27,14 @@ struct Slider {
 void add_slider(HtmlWriter& html, const Slider& slider) {
   html.open("label");
   html.text(slider.name + " ");
-  html.element("output", fmt::format("{}", slider.value), {{"id", slider.id + "-value"}});
+  html.element("output", plot::number_text(slider.value), {{"id", slider.id + "-value"}});
   html.empty_element("input", {{"type", "range"},
                                {"id", slider.id},
                                {"min", "0"},
                                {"max", fmt::format("{}", slider.count - 1)},
                                {"step", "1"},
                                {"value", fmt::format("{}", slider.at)},
-                               {"aria-valuetext", fmt::format("{}", slider.value)}});
+                               {"aria-valuetext", plot::number_text(slider.value)}});
   html.close();
 }
 
@@ -85,13 +85,12 @@ void add_sliders(HtmlWriter& html, const Lesson& lesson, const SpeedGrid& grid) 
       "their own by the fastest algorithm for each size; nothing is computed meanwhile. Speed-up: N ranks compute N "
       "batches in the time of computing and exchanging. Without the script of this page the table is that of a batch "
       "of {}, {} weights, {} Gbit/s and {} \xC2\xB5s.",
-      1e9 * compute_cost(lesson), kBatches[kBatch], grid.weights[kWeights], grid.gigabits[kGigabits],
-      grid.microseconds[kMicroseconds]));
+      1e9 * compute_cost(lesson), kBatches[kBatch], plot::number_text(static_cast<double>(grid.weights[kWeights])),
+      grid.gigabits[kGigabits], grid.microseconds[kMicroseconds]));
   html.close();
   html.close();
 }
 
-/// The chart, and what its dots are.
 void add_curves(HtmlWriter& html, const Lesson& lesson) {
   constexpr plot::Size kSize{train::report::kChartWidth, 360.0};
   plot::LineChart chart = speed_chart(lesson);
@@ -100,18 +99,10 @@ void add_curves(HtmlWriter& html, const Lesson& lesson) {
   html.markup(plot::svg_picture(
       kSize, "Speed-ups by the number of ranks", plot::SvgKind::inline_,
       [&](plot::Canvas& canvas) { draw_line_chart(canvas, {0.0, 0.0, kSize.width, kSize.height}, chart); }));
-  html.open("p", {{"class", "note"}});
-  for (const auto& [colour, name] :
-       {std::pair{kMeasuredColour, "measured in real time"}, std::pair{kClockColour, "behind, by the virtual clock"}}) {
-    html.open("span", {{"class", "named-key"}});
-    html.element(
-        "span", "",
-        {{"class", "key dot"}, {"style", fmt::format("background: var(--{})", plot::series_colour(colour).name)}});
-    html.text(name);
-    html.close();
-  }
-  html.text("Lines: predicted, with the exchange behind the backward pass and beside it.");
-  html.close();
+  add_note(
+      html,
+      "Lines are predicted, with the exchange behind the backward pass and beside it. Dots are what was timed, both "
+      "ways, and the exchange behind by the virtual clock.");
   html.close();
 }
 

@@ -42,7 +42,7 @@ plot::Size RingPicture::box() const {
 }
 
 plot::Size RingPicture::size() const {
-  const double radius = ring_.schedule.ranks > 4 ? 180.0 : 120.0;
+  const double radius = ring_.schedule.ranks > 4 ? 225.0 : 120.0;
   return {2.0 * radius + box().width + 4.0, 2.0 * radius + box().height + 4.0};
 }
 
