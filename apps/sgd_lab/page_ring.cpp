@@ -56,12 +56,18 @@ void add_picture(HtmlWriter& html, const RingLesson& ring, std::size_t round) {
                                 [&](plot::Canvas& canvas) { picture.draw(canvas); }));
   const std::vector<Message> messages = round == 0 ? std::vector<Message>() : ring.rounds[round - 1].messages;
   for (const Message& message : messages) {
-    const plot::Point back = picture.way_back(message);
-    html.open("div", {{"class", "message"},
-                      {"aria-hidden", "true"},
-                      {"style", fmt::format("--x: {:.2f}%; --y: {:.2f}%", 100.0 * back.x, 100.0 * back.y)}});
-    html.markup(plot::svg_picture(size, message_text(message), plot::SvgKind::inline_,
-                                  [&](plot::Canvas& canvas) { picture.draw_message(canvas, message); }));
+    const plot::Point middle = picture.middle_of(message), start = picture.start_of(message);
+    html.open("div",
+              {{"class", "message"},
+               {"aria-hidden", "true"},
+               {"style", fmt::format("left: {:.2f}%; top: {:.2f}%; width: {:.2f}%; --x: {:.0f}%; --y: {:.0f}%",
+                                     100.0 * (middle.x - kMessageSize / 2.0) / size.width,
+                                     100.0 * (middle.y - kMessageSize / 2.0) / size.height,
+                                     100.0 * kMessageSize / size.width, 100.0 * (start.x - middle.x) / kMessageSize,
+                                     100.0 * (start.y - middle.y) / kMessageSize)}});
+    html.markup(plot::svg_picture(
+        {kMessageSize, kMessageSize}, message_text(message), plot::SvgKind::inline_,
+        [&](plot::Canvas& canvas) { draw_message(canvas, message, {kMessageSize / 2.0, kMessageSize / 2.0}); }));
     html.close();
   }
   html.close();

@@ -10,7 +10,7 @@ std::string_view page_style() {
 #ring th { white-space: nowrap; } @media screen and (max-width: 720px) { .sum { display: none; } }
 .round { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); gap: 14px 28px; align-items: center; break-inside: avoid; }
 .round > div { min-width: 0; } .round.below { grid-template-columns: minmax(0, 1fr); }
-.ring-picture { position: relative; width: 100%; margin: 0 auto; } .message { position: absolute; inset: 0; pointer-events: none; }
+.ring-picture { position: relative; width: 100%; margin: 0 auto; } .message { position: absolute; }
 @media screen and (prefers-reduced-motion: no-preference) {
   .steps .message { animation: send 0.7s ease-out; } @keyframes send { from { transform: translate(var(--x), var(--y)); } } }
 @media (prefers-reduced-motion: reduce) { #ring-Play { display: none; } }

@@ -38,7 +38,8 @@ std::string ring_picture(const RingLesson& ring, std::size_t round) {
   const RingPicture picture(ring, round);
   return picture_of(picture.size(), picture.description(), [&](plot::Canvas& canvas) {
     picture.draw(canvas);
-    for (const Message& message : ring.rounds[round - 1].messages) picture.draw_message(canvas, message);
+    for (const Message& message : ring.rounds[round - 1].messages)
+      draw_message(canvas, message, picture.middle_of(message));
   });
 }
 

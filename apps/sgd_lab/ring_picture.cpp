@@ -17,7 +17,7 @@ namespace plot = train::plot;
 using plot::Point;
 
 constexpr int kMostInRow = 4;
-constexpr double kCellWidth = 23.0, kCellHeight = 19.0, kHeading = 17.0, kEdge = 5.0, kChip = 11.0;
+constexpr double kCellWidth = 23.0, kCellHeight = 19.0, kHeading = 17.0, kEdge = 5.0;
 
 bool is_changed(const std::vector<Message>& messages, int rank, int chunk) {
   return std::ranges::any_of(messages,
@@ -34,6 +34,13 @@ double way_out(plot::Size box, Point direction) {
 }  // namespace
 
 plot::Colour colour_of_chunk(int chunk) { return plot::series_colour(static_cast<std::size_t>(chunk)); }
+
+void draw_message(plot::Canvas& canvas, const Message& message, Point centre) {
+  canvas.circle(centre, kMessageSize / 2.0, {colour_of_chunk(message.chunk)}, "");
+  canvas.circle(centre, kMessageSize / 2.0 - 1.5, {plot::kPaper}, "");
+  canvas.text({centre.x, centre.y + 4.0}, fmt::format("{}", message.value),
+              {.colour = plot::kInk, .size = 11.5, .anchor = plot::Anchor::middle, .bold = true});
+}
 
 plot::Size RingPicture::box() const {
   const int chunks = ring_.schedule.chunks, rows = (chunks + kMostInRow - 1) / kMostInRow;
@@ -121,19 +128,6 @@ void RingPicture::draw(plot::Canvas& canvas) const {
         arrow.to, {neck.x - 4.5 * way.y, neck.y + 4.5 * way.x}, {neck.x + 4.5 * way.y, neck.y - 4.5 * way.x}};
     canvas.polygon(head, {colour_of_chunk(message.chunk)});
   }
-}
-
-void RingPicture::draw_message(plot::Canvas& canvas, const Message& message) const {
-  const Point middle = arrow_of(message).middle();
-  canvas.circle(middle, kChip + 1.5, {colour_of_chunk(message.chunk)}, "");
-  canvas.circle(middle, kChip, {plot::kPaper}, "");
-  canvas.text({middle.x, middle.y + 4.0}, fmt::format("{}", message.value),
-              {.colour = plot::kInk, .size = 11.5, .anchor = plot::Anchor::middle, .bold = true});
-}
-
-Point RingPicture::way_back(const Message& message) const {
-  const Arrow arrow = arrow_of(message);
-  return {(arrow.from.x - arrow.middle().x) / size().width, (arrow.from.y - arrow.middle().y) / size().height};
 }
 
 }  // namespace tandem::sgd_lab

@@ -12,6 +12,10 @@ namespace tandem::sgd_lab {
 /// What a chunk is coloured by.
 train::plot::Colour colour_of_chunk(int chunk);
 
+/// Width and height of a number on its way.
+inline constexpr double kMessageSize = 25.0;
+void draw_message(train::plot::Canvas& canvas, const Message& message, train::plot::Point centre);
+
 /// The picture of one round, or of what is before them (round 0). A chunk is the darker the more ranks are in its sum.
 class RingPicture {
  public:
@@ -22,10 +26,10 @@ class RingPicture {
 
   /// Ranks, what they hold behind the round, and arrows from who has sent to who has received.
   void draw(train::plot::Canvas& canvas) const;
-  /// The number on its way, in the middle of its arrow.
-  void draw_message(train::plot::Canvas& canvas, const Message& message) const;
-  /// From there to where the arrow begins, as shares of the picture's width and height.
-  train::plot::Point way_back(const Message& message) const;
+  /// Where the number on its way is: in the middle of its arrow.
+  train::plot::Point middle_of(const Message& message) const { return arrow_of(message).middle(); }
+  /// And where it comes from.
+  train::plot::Point start_of(const Message& message) const { return arrow_of(message).from; }
 
  private:
   train::plot::Point place_of(int rank) const;

@@ -173,12 +173,11 @@ TEST_CASE("sgd_lab: the picture of a ring has its ranks apart, its numbers, and 
       CHECK(extent.polygons == (round == 0 ? 0 : ranks));
       if (round > 0)
         for (const Message& message : ring.rounds[round - 1].messages) {
-          picture.draw_message(extent, message);
+          const plot::Point middle = picture.middle_of(message), start = picture.start_of(message);
+          draw_message(extent, message, middle);
           CHECK(extent.texts.back() == std::to_string(message.value));
           CHECK_THAT(picture.description(), ContainsText(std::to_string(message.from) + " -> "));
-          const plot::Point back = picture.way_back(message);
-          CHECK(std::hypot(back.x, back.y) > 0.01);
-          CHECK(std::hypot(back.x, back.y) < 0.5);
+          CHECK(std::hypot(start.x - middle.x, start.y - middle.y) > kMessageSize / 2.0);
         }
       CHECK(extent.left >= 0.0);
       CHECK(extent.top >= 0.0);
