@@ -58,6 +58,7 @@ std::vector<Exercise> exercises_on_speed_up(const Lesson& lesson) {
 
 std::vector<Exercise> exercises_on_batch_size(const Lesson& lesson) {
   const BatchRun& largest = lesson.batches.scaled.back();
+  if (largest.factor == 1) return {};
   return {
       {fmt::format("Why is the learning rate multiplied by {} with {} times the batch?", largest.factor,
                    largest.factor),
@@ -86,6 +87,7 @@ void add_exercises(HtmlWriter& html, const Lesson& lesson) {
   if (options.shows(Chapter::speed_up)) add(all, exercises_on_speed_up(lesson));
   if (options.shows(Chapter::batch_size)) add(all, exercises_on_batch_size(lesson));
   if (options.shows(Chapter::broken)) add(all, exercises_on_broken());
+  if (all.empty()) return;
   html.element("h2", "Exercises");
   train::report::begin_card(html);
   for (const auto& [question, answer] : all) {

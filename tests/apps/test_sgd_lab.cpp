@@ -144,6 +144,8 @@ TEST_CASE("sgd_lab: larger batches see as many examples, in fewer steps") {
   REQUIRE(batches.same.size() == 4);
   REQUIRE(batches.scaled.size() == 4);
   CHECK(batches.same[0].losses == lesson.losses);
+  options.steps = 3;
+  CHECK(make_batch_lesson(options, lesson.examples).scaled.back().factor == 2);  // 4 would see more than 3 steps do
   for (std::size_t i = 0; i < 4; ++i) {
     const int factor = 1 << i;
     for (const BatchRun* const run : {&batches.same[i], &batches.scaled[i]}) {
