@@ -12,14 +12,6 @@ namespace tandem::sgd_lab {
 
 namespace {
 
-std::vector<double> mean_losses(const Run& run) {
-  std::vector<double> means(run[0].losses.size());
-  for (const RankRecord& rank : run)
-    for (std::size_t step = 0; step < means.size(); ++step)
-      means[step] += rank.losses[step] / static_cast<double>(run.size());
-  return means;
-}
-
 std::vector<double> replica_distances(const Run& run) {
   std::vector<double> distances(run[0].weights.size());
   for (const RankRecord& rank : run)
@@ -74,6 +66,14 @@ GradientCheck check_gradient(const Run& run, const Examples& examples) {
 
 }  // namespace
 
+std::vector<double> mean_losses(const Run& run) {
+  std::vector<double> means(run[0].losses.size());
+  for (const RankRecord& rank : run)
+    for (std::size_t step = 0; step < means.size(); ++step)
+      means[step] += rank.losses[step] / static_cast<double>(run.size());
+  return means;
+}
+
 double norm(const Flat& values) { return distance(values, Flat(values.size())); }
 
 double distance(const Flat& a, const Flat& b) {
@@ -93,7 +93,7 @@ Lesson make_lesson(const LabOptions& options) {
   Lesson lesson;
   lesson.options = options;
   lesson.examples = make_examples(options.seed);
-  lesson.intact = train_replicas(options, lesson.examples, std::nullopt);
+  lesson.intact = train_replicas(plan_of(options), lesson.examples);
   lesson.gradient = check_gradient(lesson.intact, lesson.examples);
   lesson.ring = make_ring_lesson(options.ranks, options.seed);
   lesson.losses = mean_losses(lesson.intact);
@@ -101,8 +101,17 @@ Lesson make_lesson(const LabOptions& options) {
   lesson.examples_seen = examples_seen(lesson.intact);
   lesson.compute_seconds = median_of(lesson.intact, &RankRecord::compute_seconds);
   lesson.exchange_seconds = median_of(lesson.intact, &RankRecord::exchange_seconds);
+  if (options.shows(Chapter::time) || options.shows(Chapter::speed_up))
+    lesson.timed.push_back(time_steps(2, options.network));
+  if (options.shows(Chapter::speed_up)) {
+    for (int ranks = 4; ranks <= most_timed_ranks(); ranks *= 2)
+      lesson.timed.push_back(time_steps(ranks, options.network));
+    lesson.speed_ups = predict_speed_ups(lesson.timed.front());
+  }
+  if (options.shows(Chapter::batch_size)) lesson.batches = make_batch_lesson(options, lesson.examples);
+  if (!options.shows(Chapter::broken)) return lesson;
   for (const PartEntry& left_out : options.broken) {
-    const Run run = train_replicas(options, lesson.examples, left_out.part);
+    const Run run = train_replicas(plan_of(options, left_out.part), lesson.examples);
     lesson.broken.push_back({left_out, mean_losses(run), replica_distances(run), replicas_differ_at(run),
                              first_difference(run[0].weights, lesson.intact[0].weights), examples_seen(run)});
   }

@@ -1,7 +1,10 @@
 // All figures of a lesson, from runs of this program.
 #pragma once
 
+#include "apps/sgd_lab/batch_size.h"
 #include "apps/sgd_lab/ring.h"
+#include "apps/sgd_lab/speed.h"
+#include "apps/sgd_lab/timing.h"
 #include "apps/sgd_lab/training.h"
 
 #include <optional>
@@ -43,8 +46,15 @@ struct Lesson {
   std::int64_t examples_seen = 0;
   std::vector<BrokenRun> broken;
   double compute_seconds = 0.0, exchange_seconds = 0.0;  ///< medians over ranks and steps of the intact run
+  std::vector<TimedSteps> timed;  ///< of 2 ranks and, for Chapter::speed_up, 4 and 8 where there are as many cores
+  SpeedUps speed_ups;             ///< for Chapter::speed_up
+  BatchLesson batches;            ///< for Chapter::batch_size
 };
 
+/// By step.
+std::vector<double> mean_losses(const Run& run);
+
+/// What the chapters of the options need; the intact run in any case.
 Lesson make_lesson(const LabOptions& options);
 
 }  // namespace tandem::sgd_lab

@@ -1,5 +1,6 @@
 #include "apps/sgd_lab/options.h"
 
+#include "tandem/comm/transports/simulated/network_model.h"
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
 
@@ -24,18 +25,63 @@ constexpr PartEntry kParts[] = {
      "fails, but gradients of different weights are averaged with each other."},
 };
 
+struct ChapterEntry {
+  Chapter chapter;
+  std::string_view name;
+};
+
+constexpr ChapterEntry kChapters[] = {{Chapter::step, "step"},
+                                      {Chapter::ring, "ring"},
+                                      {Chapter::time, "time"},
+                                      {Chapter::speed_up, "speed-up"},
+                                      {Chapter::batch_size, "batch-size"},
+                                      {Chapter::broken, "broken"}};
+
+/// Those entries of a table that a name names: one, or all of them.
+template <typename Entry>
+std::vector<Entry> entries_by_name(std::span<const Entry> table, std::string_view name, std::string_view option,
+                                   std::string_view what) {
+  if (name == "all") return {table.begin(), table.end()};
+  const auto found = std::ranges::find(table, name, &Entry::name);
+  if (found != table.end()) return {*found};
+  std::vector<std::string_view> names;
+  for (const Entry& entry : table) names.push_back(entry.name);
+  names.emplace_back("all");
+  fail("{}: {}", option, unknown_name(what, name, names));
+}
+
 }  // namespace
 
-std::span<const PartEntry> parts() { return kParts; }
-
 std::vector<PartEntry> parts_by_name(std::string_view name) {
-  if (name == "all") return {std::begin(kParts), std::end(kParts)};
-  const auto* const found = std::ranges::find(kParts, name, &PartEntry::name);
-  if (found != std::end(kParts)) return {*found};
-  std::vector<std::string_view> names;
-  for (const PartEntry& entry : kParts) names.push_back(entry.name);
-  names.emplace_back("all");
-  fail("--break: {}", unknown_name("part", name, names));
+  return entries_by_name(std::span<const PartEntry>(kParts), name, "--break", "part");
 }
+
+std::vector<Chapter> chapters_by_name(std::string_view name) {
+  std::vector<Chapter> chapters;
+  for (const ChapterEntry& entry :
+       entries_by_name(std::span<const ChapterEntry>(kChapters), name, "--chapter", "chapter"))
+    chapters.push_back(entry.chapter);
+  return chapters;
+}
+
+void check_network(std::string_view words) {
+  constexpr double kMostSeconds = 0.05;
+  comm::NetworkModel model;
+  try {
+    model = comm::parse_network_model(words);
+  } catch (const Error& error) {
+    fail("--network: {}", error.what());
+  }
+  require(model.hosts == 0, "--network: leave hosts out: the lesson is timed on several numbers of them");
+  require(!model.is_link_shared, "--network: leave link=shared out: it is for a virtual clock alone");
+  require(model.lost.empty(), "--network: leave lose out: ranks would wait for what is lost until the run ends");
+  const double seconds = model.between_hosts.time(1 << 20) + model.jitter;
+  require(seconds <= kMostSeconds,
+          "--network: a message of 1 MiB takes {:.3g} s there, and the lesson many of them; choose a network that "
+          "takes {} s or less",
+          seconds, kMostSeconds);
+}
+
+bool LabOptions::shows(Chapter chapter) const { return std::ranges::find(chapters, chapter) != chapters.end(); }
 
 }  // namespace tandem::sgd_lab

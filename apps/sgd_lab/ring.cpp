@@ -32,13 +32,16 @@ std::vector<Round> follow(const comm::Schedule& schedule, Values values) {
 
 RingLesson make_ring_lesson(int ranks, std::uint64_t seed) {
   const std::vector<int> one_host(static_cast<std::size_t>(ranks), 0);
-  RingLesson lesson{comm::all_reduce_algorithm("ring").make(one_host), {}, {}};
+  RingLesson lesson{comm::all_reduce_algorithm("ring").make(one_host), {}, {}, {}};
   for (int rank = 0; rank < ranks; ++rank) {
     auto& row = lesson.before.emplace_back();
     for (int chunk = 0; chunk < lesson.schedule.chunks; ++chunk)
       row.push_back(1 + static_cast<std::int64_t>((seed % 9 + static_cast<std::uint64_t>(4 * rank + 7 * chunk)) % 9));
   }
   lesson.rounds = follow(lesson.schedule, lesson.before);
+  lesson.parts.emplace_back(static_cast<std::size_t>(ranks),
+                            std::vector<std::int64_t>(static_cast<std::size_t>(lesson.schedule.chunks), 1));
+  for (const Round& round : follow(lesson.schedule, lesson.parts.front())) lesson.parts.push_back(round.after);
   return lesson;
 }
 

@@ -26,6 +26,8 @@ struct RingLesson {
   comm::Schedule schedule;
   Values before;
   std::vector<Round> rounds;
+  /// How many ranks' numbers are in what each rank holds: before, and after each round.
+  std::vector<Values> parts;
 };
 
 /// What each round of the schedule sends, and leaves.

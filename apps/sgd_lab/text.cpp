@@ -1,5 +1,7 @@
 #include "apps/sgd_lab/text.h"
 
+#include "apps/sgd_lab/tables.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +13,7 @@ namespace {
 
 std::string weights_lines(const Run& run) {
   std::string text =
-      "1. Initial weights\n"
+      "\n1. Initial weights\n"
       "Each rank draws its own; rank 0 then broadcasts its weights to all.\n"
       "  rank  drawn: hash       norm      after the broadcast  norm\n";
   for (std::size_t rank = 0; rank < run.size(); ++rank) {
@@ -80,6 +82,12 @@ std::string ring_lines(const RingLesson& ring) {
          to_text(ring.schedule);
 }
 
+std::string time_lines(const Lesson& lesson) {
+  std::string text = "\n6. Where the time goes\n";
+  for (const std::string& paragraph : time_paragraphs(lesson)) text += paragraph + "\n";
+  return text + to_text(time_table(lesson.timed.front()));
+}
+
 /// 0, 1, 2, 5, 10, 20, 50 ... and the last.
 std::vector<std::size_t> shown_steps(std::size_t last) {
   std::set<std::size_t> steps{0, last};
@@ -120,16 +128,20 @@ std::string difference_text(const BrokenRun& run) {
 }
 
 std::string lesson_text(const Lesson& lesson) {
-  std::string text =
-      fmt::format("Synchronous SGD on {} ranks, {} steps, learning rate {}, momentum {}, seed {}\n\n",
-                  lesson.options.ranks, lesson.options.steps, kLearningRate, kMomentum, lesson.options.seed);
-  text += weights_lines(lesson.intact) + batch_lines(lesson) + gradient_lines(lesson.gradient) +
-          replica_lines(lesson.intact) + ring_lines(lesson.ring);
-  text += fmt::format(
-      "\n6. Where the time goes\n"
-      "  a step of a rank computes for {:.1f} us and exchanges gradients for {:.1f} us (medians)\n",
-      1e6 * lesson.compute_seconds, 1e6 * lesson.exchange_seconds);
-  if (!lesson.broken.empty()) text += "\n7. What breaks when a part is left out\n";
+  const LabOptions& options = lesson.options;
+  std::string text = fmt::format("Synchronous SGD on {} ranks, {} steps, learning rate {}, momentum {}, seed {}\n",
+                                 options.ranks, options.steps, kLearningRate, kMomentum, options.seed);
+  if (options.shows(Chapter::step))
+    text += weights_lines(lesson.intact) + batch_lines(lesson) + gradient_lines(lesson.gradient) +
+            replica_lines(lesson.intact);
+  if (options.shows(Chapter::ring)) text += ring_lines(lesson.ring);
+  if (options.shows(Chapter::time)) text += time_lines(lesson);
+  if (options.shows(Chapter::speed_up))
+    text += fmt::format("\n7. What more ranks gain\n{}\n{}", speed_text(lesson), to_text(speed_table(lesson)));
+  if (options.shows(Chapter::batch_size))
+    text += fmt::format("\n8. Larger batches\nThe loss on held-out examples, when as many examples were seen.\n{}",
+                        to_text(batch_table(lesson.batches)));
+  if (options.shows(Chapter::broken)) text += "\n9. What breaks when a part is left out\n";
   for (const BrokenRun& run : lesson.broken) text += broken_lines(lesson, run);
   return text;
 }

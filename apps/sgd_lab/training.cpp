@@ -103,31 +103,40 @@ Flat averaged(comm::ProcessGroup& group, const Flat& gradient, bool is_reversed)
   return result;
 }
 
-std::vector<std::int64_t> batch_of(const data::DistributedSampler& sampler, int step) {
-  const std::int64_t global_batch = kBatchPerRank * sampler.world_size();
+std::vector<std::int64_t> batch_of(const data::DistributedSampler& sampler, std::int64_t per_rank, int step) {
+  const std::int64_t global_batch = per_rank * sampler.world_size();
   const std::int64_t batches = sampler.batches(global_batch, true);
   const std::vector<std::int64_t> order = sampler.order(static_cast<std::uint32_t>(step / batches));
   const data::BatchPart part = sampler.part(step % batches, global_batch);
   return {order.begin() + part.begin, order.begin() + part.begin + part.count};
 }
 
-void train(comm::ProcessGroup& group, const LabOptions& options, const Examples& examples, std::optional<Part> without,
-           RankRecord& record) {
+/// It rises in even steps.
+double learning_rate_at(const TrainingPlan& plan, int step) {
+  if (step >= plan.warm_up) return plan.learning_rate;
+  return kLearningRate + (plan.learning_rate - kLearningRate) * step / plan.warm_up;
+}
+
+void train(comm::ProcessGroup& group, const TrainingPlan& plan, const Examples& examples, RankRecord& record) {
   const int rank = group.rank();
+  const std::optional<Part> without = plan.without;
   const int share = without == Part::sampler ? 0 : rank;
-  const data::DistributedSampler sampler(examples.training.size(), group.size(), share, true, options.seed);
-  Replica replica(examples, options.seed + static_cast<std::uint64_t>(rank));
-  optim::SGD optimizer(replica.parameters(), {.lr = kLearningRate, .momentum = kMomentum});
+  const data::DistributedSampler sampler(examples.training.size(), group.size(), share, true, plan.seed);
+  Replica replica(examples, plan.seed + static_cast<std::uint64_t>(rank));
+  optim::SGD optimizer(replica.parameters(), {.lr = plan.learning_rate, .momentum = kMomentum});
   record.drawn = replica.weights();
   if (without != Part::sync_init) {
     const Tensor weights = Tensor::from(record.drawn, {static_cast<std::int64_t>(record.drawn.size())});
     group.broadcast(Out(weights), 0);
     replica.set_weights(weights.to_vector<float>());
   }
-  record.weights.push_back(replica.weights());
-  record.losses.push_back(replica.held_out_loss());
-  for (int step = 0; step < options.steps; ++step) {
-    record.batches.push_back(batch_of(sampler, step));
+  const auto note = [&] {
+    if (plan.keeps_weights) record.weights.push_back(replica.weights());
+    record.losses.push_back(replica.held_out_loss());
+  };
+  note();
+  for (int step = 0; step < plan.steps; ++step) {
+    record.batches.push_back(batch_of(sampler, plan.batch_per_rank, step));
     const Clock::time_point begin = Clock::now();
     replica.compute_gradient(record.batches.back());
     const Flat own = replica.gradient();
@@ -138,13 +147,13 @@ void train(comm::ProcessGroup& group, const LabOptions& options, const Examples&
     record.exchange_seconds.push_back(seconds_since(computed_at));
     const Clock::time_point exchanged_at = Clock::now();
     replica.set_gradient(gradient);
+    optimizer.set_lr(learning_rate_at(plan, step));
     optimizer.step();
     computed += seconds_since(exchanged_at);
     record.compute_seconds.push_back(computed);
     if (step == 0) record.own_gradient = own;
     if (step == 0) record.gradient = gradient;
-    record.weights.push_back(replica.weights());
-    record.losses.push_back(replica.held_out_loss());
+    note();
   }
 }
 
@@ -156,10 +165,14 @@ Examples make_examples(std::uint64_t seed) {
               {.count = kHeldOutExamples, .channels = 1, .side = kSide, .seed = seed, .split = data::Split::test})};
 }
 
-Run train_replicas(const LabOptions& options, const Examples& examples, std::optional<Part> without) {
-  Run run(static_cast<std::size_t>(options.ranks));
-  comm::run_thread_ranks(options.ranks, [&](comm::ProcessGroup& group) {
-    train(group, options, examples, without, run[static_cast<std::size_t>(group.rank())]);
+TrainingPlan plan_of(const LabOptions& options, std::optional<Part> without) {
+  return {.ranks = options.ranks, .steps = options.steps, .seed = options.seed, .without = without};
+}
+
+Run train_replicas(const TrainingPlan& plan, const Examples& examples) {
+  Run run(static_cast<std::size_t>(plan.ranks));
+  comm::run_thread_ranks(plan.ranks, [&](comm::ProcessGroup& group) {
+    train(group, plan, examples, run[static_cast<std::size_t>(group.rank())]);
   });
   return run;
 }

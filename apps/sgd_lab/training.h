@@ -35,8 +35,21 @@ struct RankRecord {
 
 using Run = std::vector<RankRecord>;  ///< by rank
 
-/// Trains the replicas by synchronous SGD, `without` one of its parts; each rank is a thread.
-Run train_replicas(const LabOptions& options, const Examples& examples, std::optional<Part> without);
+/// How replicas are trained.
+struct TrainingPlan {
+  int ranks = 0, steps = 0;
+  std::uint64_t seed = 0;
+  std::optional<Part> without = {};  ///< a part of synchronous SGD
+  std::int64_t batch_per_rank = kBatchPerRank;
+  double learning_rate = kLearningRate;
+  int warm_up = 0;            ///< steps in which the learning rate rises to that, from kLearningRate on
+  bool keeps_weights = true;  ///< those of each step; else RankRecord::weights stays empty
+};
+
+TrainingPlan plan_of(const LabOptions& options, std::optional<Part> without = {});
+
+/// Trains the replicas by synchronous SGD; each rank is a thread.
+Run train_replicas(const TrainingPlan& plan, const Examples& examples);
 
 /// The gradient of the mean loss of these examples at these weights, computed at once.
 Flat single_process_gradient(const Flat& weights, const Examples& examples, const std::vector<std::int64_t>& batch);

@@ -2,6 +2,7 @@
 #include "tandem/comm/cost/predict.h"
 
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/schedules/turns.h"
 #include "tandem/core/error.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A part of a chunk on one rank, as ScheduleRun keeps it, and when its last step and its last write ended.
 struct Segment {
+  std::size_t wave = 0;
   int steps = 0, writes = 0;
   double stepped = 0.0, written = 0.0;
 };
@@ -30,6 +32,13 @@ struct Task {
   std::int64_t bytes = 0;
   int before = 0;
   bool combines = false;
+  std::size_t round = 0;
+};
+
+/// Turns, and when the last round of each wave began to have one.
+struct TimedTurns {
+  Turns turns = {};
+  std::vector<double> begun = {};
 };
 
 /// What a rank exchanges with one other, in the order of the schedule. Of tasks that were carried out, when what was
@@ -45,6 +54,7 @@ struct Rank {
   double out_free_from = 0.0, in_free_from = 0.0;  // its ways to other hosts, and from them
   std::vector<Segment> segments;
   std::vector<Channel> channels;
+  TimedTurns send_turns, receive_turns;
 };
 
 /// What the ranks of a host share.
@@ -120,6 +130,8 @@ class Simulation {
       end = std::max(end, carry_out(rank, next[rank], begin));
       next[rank] = next_of(rank);
       next[peer] = next_of(peer);
+      if (!std::exchange(asks_for_more_, false)) continue;
+      for (const Channel& channel : ranks_[rank].channels) next[channel.peer] = next_of(channel.peer);
     }
     return costs_.start + end;
   }
@@ -154,7 +166,8 @@ class Simulation {
       first_segment.push_back(rank.segments.size());
       chunk_bytes.push_back(chunk_range(total_, schedule.chunks, chunk).count);
       const std::int64_t segments = (chunk_bytes.back() + options_.segment_bytes - 1) / options_.segment_bytes;
-      rank.segments.resize(rank.segments.size() + static_cast<std::size_t>(segments));
+      for (std::int64_t wave = 0; wave < segments; ++wave)
+        rank.segments.push_back({.wave = static_cast<std::size_t>(wave)});
     }
     first_segment.push_back(rank.segments.size());
     std::vector<std::pair<int, int>> before(rank.segments.size());  // steps and writes
@@ -167,13 +180,45 @@ class Simulation {
         const std::int64_t bytes = std::min(options_.segment_bytes, chunk_bytes[chunk] - begin);
         auto& [steps, writes] = before[s];
         (sends ? channel.sends : channel.receives)
-            .push_back({s, bytes, sends ? writes : steps, step.action == Action::reduce});
+            .push_back({s, bytes, sends ? writes : steps, step.action == Action::reduce,
+                        static_cast<std::size_t>(step.round)});
         if (!sends) ++writes;
         ++steps;
         ++tasks_;
       }
     }
+    rank.send_turns = turns_of(rank, &Channel::sends);
+    rank.receive_turns = turns_of(rank, &Channel::receives);
     return rank;
+  }
+
+  /// None where all are to one rank, or from one.
+  static TimedTurns turns_of(const Rank& rank, std::vector<Task> Channel::* tasks) {
+    TimedTurns result;
+    if (std::ranges::count_if(rank.channels, [&](const Channel& channel) { return !(channel.*tasks).empty(); }) < 2)
+      return result;
+    for (const Channel& channel : rank.channels)
+      for (const Task& task : channel.*tasks)
+        if (Turns::takes_turns(task.bytes)) result.turns.add(rank.segments[task.segment].wave, task.round);
+    result.turns.begin();
+    result.begun.resize(result.turns.waves());
+    return result;
+  }
+
+  /// When a task's round has its turn: all rounds before are complete.
+  static double turn_of(const Rank& rank, const TimedTurns& timed, const Task& task) {
+    if (timed.turns.is_empty() || !Turns::takes_turns(task.bytes)) return 0.0;
+    const std::size_t wave = rank.segments[task.segment].wave;
+    return timed.turns.has_turn(wave, task.round) ? timed.begun[wave] : kNever;
+  }
+
+  /// Whether another round has its turn now.
+  static bool end_turn(const Rank& rank, TimedTurns& timed, const Task& task, double end) {
+    if (timed.turns.is_empty() || !Turns::takes_turns(task.bytes)) return false;
+    const std::size_t wave = rank.segments[task.segment].wave;
+    if (!timed.turns.end(wave, task.round)) return false;
+    timed.begun[wave] = std::max(timed.begun[wave], end);
+    return true;
   }
 
   static Channel& channel_of(Rank& rank, int peer) {
@@ -201,7 +246,9 @@ class Simulation {
     const Segment& segment = rank.segments[task.segment];
     if (segment.writes < task.before) return kNever;
     const auto depth = static_cast<std::size_t>(options_.depth);
-    double begin = std::max(rank.free_from, segment.written);
+    const Rank& receiver = ranks_[channel.peer];
+    double begin = std::max({rank.free_from, segment.written, turn_of(rank, rank.send_turns, task),
+                             turn_of(receiver, receiver.receive_turns, other.receives[index])});
     if (index >= depth) {
       if (other.received.size() + depth <= index) return kNever;
       begin = std::max(begin, other.received[index - depth]);
@@ -226,7 +273,10 @@ class Simulation {
       for (std::size_t i = 0; i < rank.channels.size(); ++i) {
         const Channel& channel = rank.channels[i];
         const Channel& other = ranks_[channel.peer].channels[channel.opposite];
-        const double begin = sends ? send_begins(rank, channel, other) : receive_begins(rank, channel, other);
+        double begin = sends ? send_begins(rank, channel, other) : receive_begins(rank, channel, other);
+        // A message takes its way in when it leaves, not when it is ready: others that leave before come first.
+        if (sends && nodes_[number] != nodes_[channel.peer])
+          begin = std::max(begin, rank.out_free_from - far_.overhead() / 2.0);
         if (begin < next.begin) next = {begin, i, sends};
       }
     }
@@ -253,11 +303,13 @@ class Simulation {
     segment.stepped = end;
     if (!next.sends) {
       channel.received.push_back(end);
+      asks_for_more_ = end_turn(rank, rank.receive_turns, task, end);
       ++segment.writes;
       return segment.written = end;
     }
     if (!is_far) {
       channel.arrived.push_back(end + link.latency());
+      end_turn(rank, rank.send_turns, task, end);
       return end;
     }
     const double leaves = std::max(end, rank.out_free_from), transfer = link.transfer(task.bytes);
@@ -265,6 +317,7 @@ class Simulation {
     double& in_free_from = ranks_[channel.peer].in_free_from;
     in_free_from = std::max(leaves + link.latency(), in_free_from) + transfer;
     channel.arrived.push_back(in_free_from);
+    end_turn(rank, rank.send_turns, task, segment.stepped);
     return segment.stepped;
   }
 
@@ -276,6 +329,7 @@ class Simulation {
   std::vector<Rank> ranks_;
   std::vector<std::shared_ptr<Host>> host_of_rank_;  // null where each of its ranks has a core; empty where all have
   std::size_t tasks_ = 0;
+  bool asks_for_more_ = false;  // a rank has its turn to receive others
 };
 
 }  // namespace

@@ -153,6 +153,21 @@ endforeach()
 app_case(PROGRAM sgd_lab NAME "help" OUT "--break" "--ranks" ARGS --help)
 app_case(PROGRAM sgd_lab NAME "unknown part" EXIT 2 ERR "--break: unknown part 'sync-gard': did you mean sync-grad? (choices: sync-init,"
   ARGS --break sync-gard)
+app_case(PROGRAM sgd_lab NAME "unknown chapter" EXIT 2 ERR "--chapter: unknown chapter 'overlap' (choices: step, ring, time, speed-up, batch-size, broken, all)"
+  ARGS --chapter overlap)
+app_case(PROGRAM sgd_lab NAME "no network" EXIT 2 ERR "--network: " "alhpa" ARGS --network alhpa=1ms)
+app_case(PROGRAM sgd_lab NAME "a network that takes too long" EXIT 2
+  ERR "--network: a message of 1 MiB takes 8.39 s there, and the lesson many of them; choose a network that takes 0.05 s or less"
+  ARGS --network beta=1Mbit)
+app_case(PROGRAM sgd_lab NAME "a network that loses messages" EXIT 2 ERR "--network: leave lose out" ARGS --network lose=0-1@1ms)
+app_case(PROGRAM sgd_lab NAME "a network of so many hosts" EXIT 2 ERR "--network: leave hosts out" ARGS --network hosts=2)
+app_case(PROGRAM sgd_lab NAME "a part that is not shown" EXIT 2 ERR "--break: is of chapter broken" ARGS --break order --chapter ring)
+app_case(PROGRAM sgd_lab NAME "a network that is not shown" EXIT 2 ERR "--network: is of chapters time and speed-up"
+  ARGS --network alpha=1ms --chapter ring)
+app_case(PROGRAM sgd_lab NAME "no pictures" EXIT 2 ERR "--pictures: this chapter has none" ARGS --pictures app_files --chapter step)
+app_case(PROGRAM sgd_lab NAME "pictures in no folder" EXIT 2
+  ERR "cannot write: there is no directory app_files/none; make it, or name another" ARGS --pictures app_files/none)
+app_case(PROGRAM sgd_lab NAME "pictures in a file" EXIT 2 ERR "app_files/plain_file" ARGS --pictures app_files/plain_file)
 app_case(PROGRAM sgd_lab NAME "one rank" EXIT 2 ERR "--ranks: 1 is not between 2 and 8" ARGS --ranks 1)
 app_case(PROGRAM sgd_lab NAME "unknown option" EXIT 2 ERR "unknown option --rank: did you mean --ranks?" ARGS --rank 2)
 app_case(PROGRAM sgd_lab NAME "stray word" EXIT 2 ERR "unexpected argument 'sync-init'" ARGS sync-init)

@@ -6,6 +6,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace tandem;
@@ -19,6 +20,7 @@ Lesson short_lesson(std::string_view broken) {
   options.ranks = 3;
   options.steps = 4;
   options.seed = 5;
+  options.chapters = {Chapter::step, Chapter::broken};
   options.broken = parts_by_name(broken);
   return make_lesson(options);
 }
@@ -96,12 +98,79 @@ TEST_CASE("sgd_lab: the speed-up of its page is that of comm/cost") {
 }
 
 TEST_CASE("sgd_lab: options") {
-  const char* const words[] = {"sgd_lab", "--ranks", "2", "--break", "order"};
-  const auto options = read_command_line(5, words);
+  const char* const words[] = {"sgd_lab", "--ranks", "2", "--break", "order", "--network", "alpha=1ms"};
+  const auto options = read_command_line(7, words);
   REQUIRE(options);
   CHECK(options->ranks == 2);
   REQUIRE(options->broken.size() == 1);
   CHECK(options->broken[0].part == Part::order);
+  CHECK(options->network == "alpha=1ms");
+  CHECK(options->shows(Chapter::batch_size));
+  const char* const ring[] = {"sgd_lab", "--chapter", "ring"};
+  CHECK(read_command_line(3, ring)->shows(Chapter::ring));
+  CHECK_FALSE(read_command_line(3, ring)->shows(Chapter::broken));
+  CHECK(chapters_by_name("all").size() == 6);
+  CHECK_THROWS_WITH(chapters_by_name("rings"), ContainsText("--chapter: unknown chapter 'rings': did you mean ring?"));
   CHECK_THROWS_WITH(parts_by_name("sync-int"),
                     ContainsText("--break: unknown part 'sync-int': did you mean sync-init?"));
+}
+
+TEST_CASE("sgd_lab: networks that the lesson cannot be timed on") {
+  CHECK_NOTHROW(check_network(kUsualNetwork));
+  CHECK_NOTHROW(check_network("alpha=1ms beta=1Gbit jitter=1ms"));
+  CHECK_THROWS_WITH(check_network("alpha=1ms gamma=3"), ContainsText("--network: "));
+  CHECK_THROWS_WITH(check_network("alpha=1ms hosts=2"), ContainsText("--network: leave hosts out"));
+  CHECK_THROWS_WITH(check_network("lose=0-1@0s"), ContainsText("--network: leave lose out"));
+  CHECK_THROWS_WITH(check_network("link=shared"), ContainsText("--network: leave link=shared out"));
+  CHECK_THROWS_WITH(check_network("alpha=1ms beta=1Mbit"), ContainsText("takes 0.05 s or less"));
+}
+
+TEST_CASE("sgd_lab: parts of the ring's sums grow to those of all ranks") {
+  const RingLesson ring = make_ring_lesson(4, 1);
+  REQUIRE(ring.parts.size() == 1 + ring.rounds.size());
+  CHECK(ring.parts.front() == Values(4, std::vector<std::int64_t>(4, 1)));
+  CHECK(ring.parts.back() == Values(4, std::vector<std::int64_t>(4, 4)));
+  // Behind N - 1 rounds each rank has one complete chunk.
+  for (const auto& of_rank : ring.parts[3]) CHECK(std::ranges::count(of_rank, 4) == 1);
+}
+
+TEST_CASE("sgd_lab: larger batches see as many examples, in fewer steps") {
+  LabOptions options;
+  options.ranks = 2;
+  options.steps = 16;
+  options.chapters = {Chapter::batch_size};
+  const Lesson lesson = make_lesson(options);
+  const BatchLesson& batches = lesson.batches;
+  REQUIRE(batches.same.size() == 4);
+  REQUIRE(batches.scaled.size() == 4);
+  CHECK(batches.same[0].losses == lesson.losses);
+  options.steps = 3;
+  CHECK(make_batch_lesson(options, lesson.examples).scaled.back().factor == 2);  // 4 would see more than 3 steps do
+  for (std::size_t i = 0; i < 4; ++i) {
+    const int factor = 1 << i;
+    for (const BatchRun* const run : {&batches.same[i], &batches.scaled[i]}) {
+      CHECK(run->factor == factor);
+      CHECK(run->batch == 2 * kBatchPerRank * factor);
+      CHECK(run->losses.size() == static_cast<std::size_t>(1 + 16 / factor));
+      CHECK(run->examples.back() == 16.0 * 2 * kBatchPerRank);
+      CHECK(run->losses.front() == lesson.losses.front());
+    }
+    CHECK(batches.same[i].learning_rate == kLearningRate);
+    CHECK(std::abs(batches.scaled[i].learning_rate - factor * kLearningRate) < 1e-12);
+    if (i > 0) CHECK(batches.same[i].losses.back() != batches.scaled[i].losses.back());
+  }
+}
+
+TEST_CASE("sgd_lab: what is said of larger batches is what their losses are") {
+  BatchLesson lesson;
+  lesson.same = {{.factor = 1, .batch = 32, .examples = {}, .losses = {2.0, 1.5, 1.0}},
+                 {.factor = 8, .batch = 256, .examples = {}, .losses = {2.0, 1.75}}};
+  lesson.scaled = {lesson.same[0], {.factor = 8, .batch = 256, .examples = {}, .losses = {2.0, 2.1}}};
+  const std::string text = batch_text(lesson);
+  CHECK_THAT(text, ContainsText("from 2.0000 to 1.0000 in 2 updates"));
+  CHECK_THAT(text, ContainsText("to 1.7500 in 1 update with the same learning rate, and to 2.1000 with 8 times that"));
+  CHECK_THAT(text, ContainsText("25 % and -10 % of what the small batch gained"));
+  CHECK_THAT(batch_text({{lesson.same[0]}, {lesson.scaled[0]}}), ContainsText("too few examples"));
+  lesson.same[0].losses = {2.0, 2.5};
+  CHECK(batch_text(lesson).find('%') == std::string::npos);
 }

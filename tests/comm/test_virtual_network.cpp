@@ -239,6 +239,21 @@ TEST_CASE("what is predicted between hosts is what the virtual clock says, howev
   }
 }
 
+TEST_CASE("predictions between many hosts know turns, and ways that are taken in the order of leaving") {
+  for (const int hosts : {4, 8, 12, 32}) {
+    NetworkModel model = parse_network_model("alpha=100us beta=2.5Gbit");
+    model.hosts = hosts;
+    for (const char* const algorithm : {"ring", "recursive-doubling", "halving-doubling"}) {
+      const Schedule schedule = all_reduce_algorithm(algorithm).make(model.node_of_rank());
+      for (const std::int64_t count : {1000, 100000, 500234}) {
+        CAPTURE(hosts, algorithm, count);
+        CHECK(predicted_seconds(schedule, model.node_of_rank(), 4 * count, costs_of(model)) ==
+              Approx(all_reduce_seconds(model, schedule, count, {})).epsilon(0.002));
+      }
+    }
+  }
+}
+
 TEST_CASE("segments of a chunk follow each other round a ring, and hide the latency") {
   const double kSegment = 16384 / 1.25e9;   // 13 us, so that eight of them take longer than a message
   const std::int64_t count = 8 * 8 * 4096;  // 8 ranks, each with a chunk of 8 segments

@@ -1,50 +1,19 @@
 // Texts around the pictures, and the table.
 #include "tandem/train/report/step_page.h"
 
-#include "tandem/train/plot/svg.h"
-#include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/step_drawing.h"
+#include "tandem/train/report/step_parts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 #include <vector>
 
 namespace tandem::train::report {
 
 namespace {
-
-/// Pictures are drawn twice, for wide windows and for telephones, and one of both is shown.
-constexpr double kWide = 1020.0, kNarrow = 340.0;
-constexpr std::string_view kStyle =
-    ".named-key { display: inline-block; margin-right: 18px; } .card svg { max-width: none; } .narrow-only { display: "
-    "none; }\n"
-    "@media screen and (max-width: 720px) { .wide-only { display: none; } .narrow-only { display: block; } }\n";
-
-using Draw = std::function<void(plot::Canvas&, double)>;
-
-void add_picture(HtmlWriter& html, const std::string& description, double height, const Draw& draw) {
-  for (const auto& [kind, width] : {std::pair{"wide-only", kWide}, std::pair{"narrow-only", kNarrow}}) {
-    html.open("div", {{"class", kind}});
-    html.markup(plot::svg_picture({width, height}, description, plot::SvgKind::inline_,
-                                  [&, width = width](plot::Canvas& canvas) { draw(canvas, width); }));
-    html.close();
-  }
-}
-
-void add_keys(HtmlWriter& html, const std::vector<std::pair<std::string, std::string>>& keys) {
-  html.open("p", {{"class", "note"}});
-  for (const auto& [name, text] : keys) {
-    html.open("span", {{"class", "named-key"}});
-    html.element("span", "", {{"class", "key"}, {"style", fmt::format("background: var(--{})", colour_of(name).name)}});
-    html.text(text);
-    html.close();
-  }
-  html.close();
-}
 
 double sum_of(const std::vector<StepSpan>& spans, std::initializer_list<std::string_view> names) {
   double sum = 0.0;
@@ -102,13 +71,7 @@ void add_table(HtmlWriter& html, const StepTrace& step) {
 void add_step(HtmlWriter& html, const StepTrace& step) {
   begin_card(html);
   html.element("h3", "The step on each rank");
-  add_picture(html, "What each rank computes and exchanges over the time of the step", height_of_step(step),
-              [&](plot::Canvas& canvas, double width) { draw_step(canvas, step, width); });
-  add_keys(html, {{"data", "data"},
-                  {"forward", "forward"},
-                  {"backward", "backward"},
-                  {"communication", "communication and buckets"},
-                  {"optimizer", "optimizer"}});
+  add_step_picture(html, step);
   if (step.ranks.size() > kMostRanksDrawn)
     html.element("p", fmt::format("Drawn are {} of {} ranks; the trace has all.", kMostRanksDrawn, step.ranks.size()),
                  {{"class", "note"}});
@@ -155,7 +118,7 @@ std::string step_page(std::string_view trace) {
   const std::optional<StepTrace> step = read_step(trace);
   if (!step) return "";
   HtmlWriter html;
-  begin_page(html, title_of(*step), kStyle);
+  begin_page(html, title_of(*step), step_style());
   html.open("header");
   html.element("h1", title_of(*step));
   html.element("p", circumstances_of(*step), {{"class", "sub"}});

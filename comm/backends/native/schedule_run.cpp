@@ -74,42 +74,31 @@ ScheduleRun::Channel& ScheduleRun::channel_of(int peer) {
   return channels_.back();
 }
 
-ScheduleRun::Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) const {
+Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) const {
   Turns turns;
   if (std::ranges::count_if(channels_, [&](const Channel& channel) { return !(channel.*tasks).empty(); }) < 2)
     return turns;
   for (const Channel& channel : channels_) {
     for (const Task& task : channel.*tasks) {
       if (!takes_turns(task)) continue;
-      const std::size_t wave = segments_[task.segment].wave, round = static_cast<std::size_t>(task.step.round);
-      if (turns.size() <= wave) turns.resize(wave + 1);
-      if (turns[wave].open.size() <= round) turns[wave].open.resize(round + 1);
-      ++turns[wave].open[round];
+      turns.add(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
     }
   }
-  for (Wave& wave : turns) {
-    while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;
-  }
+  turns.begin();
   return turns;
 }
 
-/// Small ones do not: they take little bandwidth, and each wait costs them the latency.
-bool ScheduleRun::takes_turns(const Task& task) const {
-  constexpr std::int64_t kSmallBytes = 8 << 10;
-  return bytes_of(segments_[task.segment]) > kSmallBytes;
-}
+bool ScheduleRun::takes_turns(const Task& task) const { return Turns::takes_turns(bytes_of(segments_[task.segment])); }
 
 /// Whether all of the rounds before are complete.
 bool ScheduleRun::is_in_turn(const Turns& turns, const Task& task) const {
-  return turns.empty() || !takes_turns(task) ||
-         static_cast<std::size_t>(task.step.round) <= turns[segments_[task.segment].wave].first_open;
+  return turns.is_empty() || !takes_turns(task) ||
+         turns.has_turn(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
 }
 
 void ScheduleRun::end_turn(Turns& turns, const Task& task) const {
-  if (turns.empty() || !takes_turns(task)) return;
-  Wave& wave = turns[segments_[task.segment].wave];
-  --wave.open[static_cast<std::size_t>(task.step.round)];
-  while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;
+  if (turns.is_empty() || !takes_turns(task)) return;
+  turns.end(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
 }
 
 std::string ScheduleRun::waits_for() const {

@@ -5,6 +5,7 @@
 #include "tandem/comm/collective.h"
 #include "tandem/comm/schedules/schedule.h"
 #include "tandem/comm/schedules/segment_options.h"
+#include "tandem/comm/schedules/turns.h"
 #include "tandem/comm/transports/transport.h"
 #include "tandem/core/storage.h"
 
@@ -74,13 +75,6 @@ class ScheduleRun {
     Step step;
     int steps_before = 0, writes_before = 0;
   };
-  /// The sends, or the receives, of segments that have the same place in their chunks.
-  struct Wave {
-    std::vector<int> open;       // of each round, how many are not complete
-    std::size_t first_open = 0;  // the first round with some
-  };
-  /// Waves by that place. Empty where all are to one rank, or from one, or small.
-  using Turns = std::vector<Wave>;
   /// What goes to and comes from one rank, in the order of the schedule.
   struct Channel {
     int peer = 0;
@@ -99,6 +93,7 @@ class ScheduleRun {
   void add_tasks(const std::vector<std::vector<std::size_t>>& segments_of_chunk);
   Channel& channel_of(int peer);
   std::int64_t bytes_of(const Segment& segment) const { return segment.count * size_of(elements_.dtype); }
+  /// Empty where all are to one rank, or from one, or small.
   Turns make_turns(std::vector<Task> Channel::* tasks) const;
   bool takes_turns(const Task& task) const;
   bool is_in_turn(const Turns& turns, const Task& task) const;
