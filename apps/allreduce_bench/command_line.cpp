@@ -81,6 +81,11 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
       "Time all_reduce on a simulated network, such as \"alpha=50us beta=10Gbit hosts=8x8\": 8 hosts of 8 ranks, "
       "50 us and 10 Gbit/s between them (local-alpha, local-beta: within hosts; link=shared; jitter=10us seed=1; "
       "lose=3-4@2ms). Without mpirun, by its clock; with it, in real time, messages being held up");
+  app.add_option(
+         "--iface", line.interface,
+         "The network that ranks of several hosts use (MPI's TCP, Gloo): a network interface's name, an address "
+         "in its network, or a subnet such as 10.0.0.0/24")
+      ->option_text("NAME|ADDRESS|SUBNET");
   app.add_flag("--json", line.as_json, "Print an object a line, for programs");
   apps::expect_path(*app.add_option("--csv", line.csv_file, "Write the rows to this file"));
   apps::expect_path(*app.add_option("--svg", line.svg_file, "Draw times and bandwidths of the bus to this file"));
@@ -151,6 +156,18 @@ bool is_one_place(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+std::string interface_asked_for(int argc, const char* const* argv) {
+  constexpr std::string_view kOption = "--iface";
+  std::string value;  // of the last one, as read_command_line() takes it
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kOption && i + 1 < argc) value = argv[++i];
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('='))
+      value = word.substr(kOption.size() + 1);
+  }
+  return value;
+}
 
 std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks) {
   Texts texts;

@@ -92,5 +92,6 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
 int main(int argc, char** argv) {
   apps::hold_standard_streams();
   comm::undo_default_binding();
-  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); });
+  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); },
+                                 asks_for_help(argc, argv) ? "" : interface_asked_for(argc, argv));
 }

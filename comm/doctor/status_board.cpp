@@ -1,6 +1,7 @@
 // Sharing statuses, and looking at them.
 #include "tandem/comm/doctor/status_board.h"
 
+#include "tandem/comm/launch/network_interface.h"
 #include "tandem/core/error.h"
 
 #include <fmt/format.h>
@@ -21,11 +22,6 @@
 namespace tandem::comm {
 
 namespace {
-
-std::string host_name() {
-  char name[64] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
-}
 
 /// What all ranks know of a rank.
 struct Identity {

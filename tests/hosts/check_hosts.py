@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from hosts import Hosts, enter_own_namespaces
+from hosts import Hosts, call, enter_own_namespaces
 
 DEADLINE = 4  # seconds: of a wait
 SLACK = 10  # seconds: for launcher and machine
@@ -186,8 +186,67 @@ def launcher_killed(args):
         process.wait()
 
 
+def uses_interface(args):
+    """Hosts with two networks: messages go over the one that --iface names, whatever mpirun was told."""
+    wishes = (("eth1", "eth1"), ("10.99.0.0/24", "eth1"), ("10.88.0.1", "eth0"))
+    with Hosts(2, args.mpirun, networks=2) as hosts:
+        for backend in ("native", "mpi", "gloo"):
+            for wish, interface in wishes if backend == "native" else wishes[:1]:
+                before = hosts.sent(0)
+                bench(hosts, 1, args.programs, "--backends", backend, "--min-bytes", "1048576", "--max-bytes", "1048576",
+                      "--rounds", "3", "--iface", wish)
+                sent = {name: after - before[name] for name, after in hosts.sent(0).items()}
+                other = "eth0" if interface == "eth1" else "eth1"
+                require(sent[interface] > 3e6 and sent[other] < 1e6, f"{backend} --iface {wish}: wrong network", sent)
+                print(f"{backend} --iface {wish}: {sent}", flush=True)
+        require_empty(hosts)
+
+
+def refuses_interface(args):
+    """One clear line of each host where the network interface is wrong, and exit code 2."""
+    program = [args.programs / "cifar_train", *SMALL]
+    there = r"there are lo 127\.0\.0\.1/8, eth0 10\.88\.0\.{i}/24, eth1 10\.99\.0\.{i}/24"
+    with Hosts(2, args.mpirun, networks=2) as hosts:
+        def refuse(words, *lines, ranks=2, programs=(program,)):
+            for command in programs:
+                code, output = run([*hosts.launch(ranks), *command, *words])
+                require(code == 2, f"exit code {code}", output)
+                told = sorted(line for line in output.splitlines() if "error: " in line)
+                require(len(told) == len(lines) and all(re.fullmatch(line, text) for line, text in zip(lines, told)),
+                        f"{words}: not {lines}", output)
+                require_empty(hosts)
+            print("\n".join(told), flush=True)
+
+        refuse(["--iface", "eth7"], *(rf"error: rank {2 * i}: iface eth7: host {name} has no such network interface; " +
+                                      there.format(i=i + 1) for i, name in enumerate(hosts.names)),
+               programs=(program, [args.programs / "allreduce_bench"]))
+        refuse(["--iface", "10.1.2.0/24"], *(rf"error: rank {2 * i}: iface 10\.1\.2\.0/24: host {name} has no such .*"
+                                             for i, name in enumerate(hosts.names)))
+        refuse(["--iface", "lo"], *(rf"error: rank {2 * i}: iface lo: lo leads nowhere but to host {name} itself, .*"
+                                    for i, name in enumerate(hosts.names)))
+        refuse(["--iface=eth0,eth1"], *(rf"error: rank {2 * i}: iface 'eth0,eth1': is not the name of one .*" for i in range(2)))
+        call(*hosts.on(1), "ip", "link", "set", "eth1", "down")
+        refuse(["--iface", "eth1"], "error: rank 1: iface eth1: network interface eth1 of host beta is down; " +
+               there.format(i=2) + r" \(down\)", ranks=1)
+        call(*hosts.on(1), "ip", "addr", "flush", "dev", "eth1")
+        call(*hosts.on(1), "ip", "link", "set", "eth1", "up")
+        refuse(["--iface", "eth1"], r"error: rank 1: iface eth1: network interface eth1 of host beta has no IPv4 address; .*",
+               ranks=1)
+        refuse(["--iface", "10.99.0.1"], r"error: rank 1: iface 10\.99\.0\.1: host beta has no such network interface; .*",
+               ranks=1)
+        config = pathlib.Path(hosts.folder.name, "config.toml")
+        config.write_text('iface = "eth7"\n')
+        refuse(["--config", config], *(rf"error: rank {i}: iface eth7: host {name} .*" for i, name in enumerate(hosts.names)),
+               ranks=1)
+    for command in (program, [args.programs / "allreduce_bench"]):
+        code, output = run([*command, "--iface", "eth0"])
+        require(code == 2 and output.startswith("error: iface eth0: this process is alone, and sends nothing to other hosts;"),
+                f"one process, exit code {code}", output)
+
+
 CASES = {"trains": trains, "trains-quickly": trains_quickly, "adds-up": adds_up, "shaped": shaped, "cut": cut,
-         "cut-noticed-by-mpirun": cut_noticed_by_mpirun, "launcher-killed": launcher_killed}
+         "cut-noticed-by-mpirun": cut_noticed_by_mpirun, "launcher-killed": launcher_killed, "uses-interface": uses_interface,
+         "refuses-interface": refuses_interface}
 
 
 def main():

@@ -14,6 +14,8 @@ function(tandem_host_case name)
 endfunction()
 
 tandem_host_case("two hosts train the bits of one rank alone" ARGS trains-quickly)
+tandem_host_case("messages go over the network of --iface" ARGS uses-interface)
+tandem_host_case("a wrong --iface is refused by each host" ARGS refuses-interface)
 tandem_host_case("two-level and flat sums are right" LABELS long ARGS adds-up)
 tandem_host_case("a link that is cut is noticed by mpirun" LABELS long ARGS cut-noticed-by-mpirun)
 foreach(backend native mpi gloo)
