@@ -12,8 +12,12 @@ struct CommandLine {
   BenchOptions options;
   bool as_json = false;
   std::string csv_file, svg_file;  ///< empty: none
-  std::string interface;           ///< network interface of ranks of several hosts; empty: the libraries' choice
+  bool probes_connectivity = false;
+  std::string interface;  ///< network interface of ranks of several hosts; empty: the libraries' choice
 };
+
+/// Whether --connectivity is among the words: what is asked before ranks wait for each other.
+bool asks_for_connectivity(int argc, const char* const* argv);
 
 /// The value of --iface, which MPI must know when it starts; "" for none.
 std::string interface_asked_for(int argc, const char* const* argv);

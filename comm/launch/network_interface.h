@@ -1,4 +1,8 @@
 // The network interfaces of this host, and which of them ranks of several hosts use.
+// Example:
+//     const std::vector<NetworkInterface> all = network_interfaces();
+//     std::printf("%s\n", text_of(all).c_str());  // lo 127.0.0.1/8, eth0 10.88.0.1/24
+//     const std::string name = find_interface("127.0.0.0/8", all, host_name()).name;
 #pragma once
 
 #include <cstdint>
@@ -11,9 +15,9 @@ namespace tandem::comm {
 
 /// One IPv4 address of an interface. An interface with several is there several times, one with none once.
 struct NetworkInterface {
-  std::string name;                          // "eth0"
-  std::uint32_t address = 0;                 // in the host's byte order; 0: none
-  int prefix = 0;                            // leading bits that all addresses of its network share
+  std::string name;           // "eth0"
+  std::uint32_t address = 0;  // in the host's byte order; 0: none
+  int prefix = 0;             // leading bits that all addresses of its network share
   bool is_up = false, is_loopback = false;
 };
 

@@ -18,12 +18,10 @@ constexpr std::uint32_t address(std::uint32_t a, std::uint32_t b, std::uint32_t 
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-const std::vector<NetworkInterface> kAll{{"lo", address(127, 0, 0, 1), 8, true, true},
-                                         {"eth0", address(10, 88, 0, 1), 24, true},
-                                         {"eth0", address(10, 88, 7, 1), 24, true},
-                                         {"eth1", address(10, 99, 0, 1), 16, true},
-                                         {"eth2", address(10, 77, 0, 1), 24, false},
-                                         {"docker0", 0, 0, false}};
+const std::vector<NetworkInterface> kAll{
+    {"lo", address(127, 0, 0, 1), 8, true, true}, {"eth0", address(10, 88, 0, 1), 24, true},
+    {"eth0", address(10, 88, 7, 1), 24, true},    {"eth1", address(10, 99, 0, 1), 16, true},
+    {"eth2", address(10, 77, 0, 1), 24, false},   {"docker0", 0, 0, false}};
 
 std::string chosen(std::string_view wanted) { return find_interface(wanted, kAll, "alpha").name; }
 

@@ -7,6 +7,7 @@ Exit code 77, and the reason, where this machine allows no namespaces.
 import argparse
 import csv
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -244,9 +245,78 @@ def refuses_interface(args):
                 f"one process, exit code {code}", output)
 
 
+def probe_hosts(hosts, ranks, args, *words):
+    """Exit code, seconds and output of a connectivity probe, which must end by itself."""
+    begin = time.monotonic()
+    code, output = run([*hosts.launch(ranks), args.programs / "allreduce_bench", "--connectivity", *words])
+    print(output, flush=True)
+    require_empty(hosts)
+    return code, time.monotonic() - begin, output
+
+
+def connectivity(args):
+    """Who reaches whom, at which speed; and who does not, where the launcher reaches a host that messages do not."""
+    with Hosts(3, args.mpirun, networks=2) as hosts:
+        table = pathlib.Path(hosts.folder.name, "pairs.csv")
+        hosts.shape("tbf", "rate", "200mbit", "burst", "16kb", "latency", "50ms")
+        code, _, output = probe_hosts(hosts, 2, args, "--csv", table)
+        require(code == 0 and "all ranks reach each other: ranks 0, 1 (host alpha), ranks 2, 3 (host beta), " in output,
+                f"exit code {code}", output)
+        rows = list(csv.DictReader(table.read_text().splitlines()))
+        require(len(rows) == 15 and all(row["reached"] == "1" for row in rows), "not all pairs", rows)
+        between = [float(row["bandwidth"]) for row in rows if row["from_host"] != row["to_host"]]
+        within = [float(row["bandwidth"]) for row in rows if row["from_host"] == row["to_host"]]
+        require(all(10e6 < speed < 40e6 for speed in between) and min(within) > 100e6,
+                "25 MB/s between hosts, and more within, were expected", rows)
+        code, _, output = probe_hosts(hosts, 1, args, "--iface", "eth1", "--json")
+        pairs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]  # the launcher may add some
+        require(code == 0 and len(pairs) == 3 and all(pair["bandwidth"] > 100e6 for pair in pairs), f"exit code {code}", output)
+
+        # The launcher's network is eth0.
+        hosts.block(2, network=1)
+        code, took, output = probe_hosts(hosts, 1, args, "--iface", "eth1", "--csv", table)
+        require(code == 2 and took < DEADLINE + SLACK, f"exit code {code} after {took:.1f} s", output)
+        for line in (r"error: rank 0 \(host alpha\) gets no answer from rank 2 within 3 s",
+                     r"error: rank 1 \(host beta\) gets no answer from rank 2 within 3 s",
+                     r"error: rank 2 \(host gamma\) gets no answer from ranks 0, 1 within 3 s",
+                     r" +0 +- +yes +NO", r" +2 +NO +NO +-"):
+            require(re.search(f"^{line}$", output, re.MULTILINE), f"not told: {line}", output)
+        require("0,2,alpha,,0,," in table.read_text(), "not in the CSV", table.read_text())
+        hosts.unblock(2, network=1)
+
+        # One pair alone: alpha and gamma cannot talk.
+        for i, other in ((0, "10.99.0.3"), (2, "10.99.0.1")):
+            call(*hosts.on(i), "ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:99", "dev", "eth1")
+        code, took, output = probe_hosts(hosts, 1, args, "--iface", "eth1")
+        require(code == 2 and took < DEADLINE + SLACK, f"exit code {code} after {took:.1f} s", output)
+        for line in (r"error: rank 0 \(host alpha\) gets no answer from rank 2 \(host gamma\) within 3 s",
+                     r"error: rank 2 \(host gamma\) gets no answer from rank 0 \(host alpha\) within 3 s",
+                     r" +0 +- +yes +NO", r" +1 +yes +- +yes"):
+            require(re.search(f"^{line}$", output, re.MULTILINE), f"not told: {line}", output)
+        require("rank 1 (host beta) gets" not in output, "rank 1 reaches both", output)
+
+        # A connection that the system refuses at once: Open MPI ends the processes itself, and names both ends.
+        call(*hosts.on(0), "ip", "route", "add", "blackhole", "10.99.0.3")
+        code, took, output = probe_hosts(hosts, 1, args, "--iface", "eth1")
+        require(code not in (0, 124) and took < SLACK and re.search("from alpha to: .* Unable to connect to the peer 10.99.0.3", output),
+                f"exit code {code} after {took:.1f} s", output)
+
+
+def unreachable_host(args):
+    """What mpirun says of a host that its agent does not reach, and of one that cannot reach it."""
+    with Hosts(2, args.mpirun) as hosts:
+        program = [args.programs / "allreduce_bench", "--connectivity"]
+        begin = time.monotonic()
+        code, output = run([*hosts.launch(1, addresses=[hosts.addresses[0], "10.88.0.9"]), *program])
+        print(output, flush=True)
+        require(code not in (0, 124) and "no host 10.88.0.9" in output and "unable to reliably start one or more daemons" in output,
+                f"exit code {code} after {time.monotonic() - begin:.1f} s", output)
+        require_empty(hosts)
+
+
 CASES = {"trains": trains, "trains-quickly": trains_quickly, "adds-up": adds_up, "shaped": shaped, "cut": cut,
          "cut-noticed-by-mpirun": cut_noticed_by_mpirun, "launcher-killed": launcher_killed, "uses-interface": uses_interface,
-         "refuses-interface": refuses_interface}
+         "refuses-interface": refuses_interface, "connectivity": connectivity, "unreachable-host": unreachable_host}
 
 
 def main():

@@ -164,6 +164,13 @@ class Hosts:
     def mend(self, i, network=0):
         call("ip", "link", "set", self.cable(i, network), "up")
 
+    def block(self, i, network=0):
+        """What host i sends is lost behind its cable, and so is what others send to it, as by a firewall."""
+        call("ip", "link", "set", self.cable(i, network), "nomaster")
+
+    def unblock(self, i, network=0):
+        call("ip", "link", "set", self.cable(i, network), "master", f"bridge{network}")
+
     def shape(self, *words):
         """Limits what each host sends, by words of `tc qdisc`."""
         for i in range(len(self.names)):
