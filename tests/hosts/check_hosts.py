@@ -148,6 +148,8 @@ def cut(args):
                                rf"error: rank 0: (.*\n)+? +nor does rank {far} \(host {hosts.names[-1]}, pid \d+\)")
             told = seconds_until(lambda: named.search(output.read_text()), DEADLINE + SLACK)
             require(named.search(output.read_text()), "rank 0 does not name a rank of the host that was cut off", output.read_text())
+            heard = re.compile(rf"host {hosts.names[-1]} has not been heard of for \d+\.\d s")
+            require(heard.search(output.read_text()), "it is not told that the host is silent", output.read_text())
             ended = told + seconds_until(lambda: not hosts.running(str(args.programs / "cifar_train")), SLACK)
             require(not hosts.running(str(args.programs / "cifar_train")), f"ranks still run after {ended:.1f} s", output.read_text())
             # Open MPI's own processes wait for the network: for mpirun there is `timeout -k`, for its daemons a network.
@@ -245,6 +247,59 @@ def refuses_interface(args):
                 f"one process, exit code {code}", output)
 
 
+# Of a rank of another host: what is told, where other ranks of its host are left, and where it is alone there.
+OF_A_HOST = r"rank 1 \(host {host}, pid \d+"
+FAULTS = {
+    "stopped": (r"{who}, stopped\) has not entered all_reduce #7 sum f32\[1000\]; it last finished #6, ",
+                r"{who}, does not run\) does not answer in all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
+    "killed": (r"{who}, ended\) has not entered all_reduce #7 sum f32\[1000\]; it last finished #6, ",
+               r"{who}, ended\) did not end all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
+    "returns": (r"{who}(, ended)?\) has not entered all_reduce #7 .*, and has left the group",) * 2,
+    "computes": (r"{who}\) has not entered all_reduce #7 sum f32\[1000\]; it last finished #6, .* and is in backward conv2d",) * 2,
+    "order": (r"{who}(, ended)?\) calls broadcast #7 f32\[1000\] from rank 0, and ranks 0, 2(, 3)? call all_reduce #7",) * 2,
+}
+
+
+def names_rank(hosts, ranks, args, way):
+    """Rank 1 of the hang program does not do its part; a rank of another host must name it in time."""
+    layout = f"{len(hosts.names)} hosts x {ranks}, {args.backend}, {way}"
+    host = hosts.names[0 if ranks > 1 else 1]
+    wanted = FAULTS[way][0 if ranks > 1 else 1].format(who=OF_A_HOST.format(host=host))
+    others = "|".join(str(rank) for rank in range(len(hosts.names) * ranks) if rank >= ranks or ranks == 1 and rank != 1)
+    begin = time.monotonic()
+    command = [*hosts.launch(ranks), args.hang_program, args.backend, "auto", DEADLINE, "-", way]
+    code, output = run(command)
+    took = time.monotonic() - begin
+    told = re.search(rf"error: rank ({others}): {wanted}", output)
+    require(code not in (0, 124) and told and took < DEADLINE + SLACK, f"{layout}: exit code {code} after {took:.1f} s", output)
+    require_empty(hosts)
+    print(f"{layout}: {told.group(0)}", flush=True)
+
+
+def names_ranks_of_hosts(args):
+    for count, ranks in ((3, 1), (2, 2)):
+        with Hosts(count, args.mpirun) as hosts:
+            for way in args.ways or FAULTS:
+                for _ in range(args.repeats):
+                    names_rank(hosts, ranks, args, way)
+
+
+def stopped_in_training(args):
+    """The only rank of another host is stopped in the midst of an epoch."""
+    with Hosts(2, args.mpirun) as hosts:
+        process, output = begin_training(hosts, 1, args)
+        log_of_others = hosts.running(str(args.programs / "cifar_train"))
+        far = [other for other in log_of_others if os.readlink(f"/proc/{other}/ns/net") == os.readlink(f"/proc/{hosts.holders[1].pid}/ns/net")]
+        require(len(far) == 1, f"not one rank on host beta: {far}", output.read_text())
+        os.kill(far[0], signal.SIGSTOP)
+        wanted = re.compile(rf"error: rank 0: rank 1 \(host beta, pid {far[0]}, does not run\) does not answer in \w+ #\d+ .*"
+                            r"\d\.\d s ago, when it was last heard of, it had finished #\d+")
+        took = seconds_until(lambda: process.poll() is not None, DEADLINE + SLACK)
+        require(process.poll() not in (None, 0) and wanted.search(output.read_text()), f"after {took:.1f} s", output.read_text())
+        require_empty(hosts)
+        print(f"{took:.1f} s: {wanted.search(output.read_text()).group(0)}", flush=True)
+
+
 def probe_hosts(hosts, ranks, args, *words):
     """Exit code, seconds and output of a connectivity probe, which must end by itself."""
     begin = time.monotonic()
@@ -316,7 +371,8 @@ def unreachable_host(args):
 
 CASES = {"trains": trains, "trains-quickly": trains_quickly, "adds-up": adds_up, "shaped": shaped, "cut": cut,
          "cut-noticed-by-mpirun": cut_noticed_by_mpirun, "launcher-killed": launcher_killed, "uses-interface": uses_interface,
-         "refuses-interface": refuses_interface, "connectivity": connectivity, "unreachable-host": unreachable_host}
+         "refuses-interface": refuses_interface, "connectivity": connectivity, "unreachable-host": unreachable_host,
+         "names-ranks-of-hosts": names_ranks_of_hosts, "stopped-in-training": stopped_in_training}
 
 
 def main():
@@ -326,6 +382,9 @@ def main():
     parser.add_argument("cases", nargs="+", choices=list(CASES))
     parser.add_argument("--backend", default="native")
     parser.add_argument("--rounds", default="3")
+    parser.add_argument("--hang-program", type=pathlib.Path)
+    parser.add_argument("--ways", nargs="*", choices=list(FAULTS), default=[])
+    parser.add_argument("--repeats", type=int, default=1)
     args = parser.parse_args()
     enter_own_namespaces(args.mpirun)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("check_hosts: ended by SIGTERM"))
