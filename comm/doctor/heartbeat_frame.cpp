@@ -49,8 +49,10 @@ class Reader {
       fails_ = true;
       return value;
     }
-    std::memcpy(&value, bytes_.data(), sizeof value);
-    bytes_.remove_prefix(sizeof value);
+    std::array<char, sizeof value> bytes;
+    bytes_.copy(bytes.data(), bytes.size());
+    std::memcpy(&value, bytes.data(), bytes.size());
+    bytes_.remove_prefix(bytes.size());
     return value;
   }
   template <typename Enumeration>

@@ -105,7 +105,7 @@ Meeting read_meeting(const std::string& text) {
 class Connector {
  public:
   Connector(Backend& backend, const StatusBoard& board, const std::optional<NetworkInterface>& interface)
-      : backend_(backend), board_(board), interface_(interface), ours_(network_interfaces()) {
+      : backend_(backend), interface_(interface), ours_(network_interfaces()) {
     const std::vector<int>& firsts = board.first_ranks();
     for (std::size_t rank = 0; rank < firsts.size(); ++rank) {
       const auto host = std::ranges::find(firsts_, firsts[rank]);
@@ -199,7 +199,6 @@ class Connector {
   }
 
   Backend& backend_;
-  const StatusBoard& board_;
   std::optional<NetworkInterface> interface_;
   std::vector<NetworkInterface> ours_;
   std::vector<int> firsts_;              // by host: its first rank

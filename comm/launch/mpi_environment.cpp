@@ -4,10 +4,13 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
 #include "tandem/comm/doctor/leave_together.h"
+#include "tandem/comm/launch/mpirun.h"
 #include "tandem/comm/launch/threads.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace tandem::comm {
 
@@ -38,10 +41,14 @@ NetworkInterface choose_interface(std::string_view wanted, const Launch& launch)
   }
 }
 
-/// Ends all ranks before they have done anything. Those of other hosts have then told what is wrong there.
+/// Ends all ranks before they have done anything.
 [[noreturn]] void end_before_start() {
+  constexpr std::chrono::milliseconds kForOthers{300};  // ranks of other hosts tell what is wrong there
   std::fflush(nullptr);
-  detail::initialize_mpi();  // waits for them
+  std::this_thread::sleep_for(kForOthers);
+  // Open MPI's mpirun may take minutes where ranks leave just when MPI is initialised.
+  if (ends_all_ranks_on_failure(environment_variable, launcher_call())) std::_Exit(2);
+  detail::initialize_mpi();
   detail::abort_mpi(2);
 }
 

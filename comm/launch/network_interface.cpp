@@ -56,7 +56,7 @@ Wish parse_wish(std::string_view wanted) {
             "iface '{}': is not the name of one network interface; {}", wanted, kForms);
     return {std::string(wanted), 0, std::nullopt};
   }
-  const std::optional<int> prefix = parse_number<int>(std::string(wanted.substr(slash + 1)));
+  const std::optional<int> prefix = parse_number<int>(wanted.substr(slash + 1));
   require(address && prefix && *prefix >= 0 && *prefix <= kBits, "iface {}: is no subnet; {}", wanted, kForms);
   return {"", *address, prefix};
 }

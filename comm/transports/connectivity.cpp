@@ -311,7 +311,7 @@ bool Connectivity::is_complete() const {
   });
 }
 
-Connectivity probe_connectivity(std::shared_ptr<Transport> transport, const ProbedRank& mine,
+Connectivity probe_connectivity(const std::shared_ptr<Transport>& transport, const ProbedRank& mine,
                                 const ProbeOptions& options) {
   const auto question = std::make_shared<Question>(transport, mine, options);
   Connectivity all = question->ask();

@@ -57,7 +57,7 @@ struct ProbeOptions {
 /// have answered to all, pairs of ranks take turns for their speed. Collective, but no rank waits for one that cannot
 /// answer for longer than two deadlines. Where not all reach each other, messages are still under way, and the
 /// transport must be left alone until the process ends. Throws Error where a rank that had answered no longer does.
-Connectivity probe_connectivity(std::shared_ptr<Transport> transport, const ProbedRank& mine,
+Connectivity probe_connectivity(const std::shared_ptr<Transport>& transport, const ProbedRank& mine,
                                 const ProbeOptions& options = {});
 
 /// The same between the ranks of a run, by MPI's messages.
