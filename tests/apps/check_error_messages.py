@@ -184,6 +184,10 @@ CASES = [
     ("allreduce_bench --collective send_receive",),
     ("allreduce_bench --collective barrier --roofline",),
     ("allreduce_bench --csv nowhere/rows.csv",),
+    ("allreduce_bench --connectivity",),
+    ("allreduce_bench --connectivity --rounds 3",),
+    ("allreduce_bench --iface eth0",),
+    ("cifar_train --iface eth0 --dataset synthetic",),
     ("sgd_lab --break sync-gard",),
     ("sgd_lab --ranks 1",),
     # Data scripts.

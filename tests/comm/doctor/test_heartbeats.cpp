@@ -2,6 +2,7 @@
 #include "tandem/comm/doctor/heartbeats.h"
 
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/launch/network_interface.h"
 #include "tandem/core/error.h"
 #include "tests/support/catch.h"
@@ -192,6 +193,22 @@ TEST_CASE("of another host's addresses those in a common network are tried first
   const std::vector<NetworkInterface> ours{
       {"lo", kHere, 8, true, true}, {"eth0", 10u << 24 | 1, 24, true}, {"docker0", kBridge, 16, true}};
   CHECK(addresses_to_try(std::vector{kBridge, kFar, kNear}, ours) == std::vector{kNear, kFar});
+}
+
+TEST_CASE("where hosts cannot be connected a notice says so, and ranks of others stay unknown") {
+  const auto there = board_of(1);
+  OneOfTwo backend(1);
+  backend.all_gather_bytes("");  // who they are
+  std::string obstacle;
+  CHECK(make_heartbeats(backend, there, {}, obstacle) == nullptr);  // each host has this one's addresses
+  const std::string why =
+      fmt::format("from host {} to that of rank 0: it has no address that leads there", host_name());
+  CHECK(obstacle == why);
+  CHECK_FALSE(there->look().ranks[0].is_known);
+
+  std::string notice;
+  const auto watched = watch(std::make_unique<OneOfTwo>(1), {}, notice);
+  CHECK(notice == "some hosts do not see what ranks of others do: " + why);
 }
 
 TEST_CASE("what heartbeats cost", "[.timing]") {
