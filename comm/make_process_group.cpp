@@ -56,7 +56,9 @@ std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, Mp
   check_network(options.network, backend);
   const bool wants_native = options.algorithm != "auto" || !options.network.empty();
   if (wants_native && backend == "auto" && environment.size() > 1) backend = "native";
-  WatchOptions watching{.timeout = options.timeout.value_or(default_timeout()), .checks = options.checks};
+  WatchOptions watching{.timeout = options.timeout.value_or(default_timeout()),
+                        .checks = options.checks,
+                        .interface = environment.interface()};
   watching.end_all = [] { detail::abort_mpi(2); };
   require(watching.timeout >= 0.0, "a timeout of {} seconds; give 0 for none", watching.timeout);
   auto group = entry_of(backend).make(request);

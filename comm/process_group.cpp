@@ -335,10 +335,9 @@ std::string_view ProcessGroup::progress() const {
 
 void ProcessGroup::watch(const WatchOptions& options) {
   staging_.start_all();
-  std::string obstacle;
-  backend_ = comm::watch(std::move(backend_), options, obstacle);
-  if (!obstacle.empty())
-    notice_ += fmt::format("{}ranks do not see what the others do: {}", notice_.empty() ? "" : "; ", obstacle);
+  std::string more;
+  backend_ = comm::watch(std::move(backend_), options, more);
+  if (!more.empty()) notice_ += (notice_.empty() ? "" : "; ") + more;
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {

@@ -81,6 +81,13 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
       "Time all_reduce on a simulated network, such as \"alpha=50us beta=10Gbit hosts=8x8\": 8 hosts of 8 ranks, "
       "50 us and 10 Gbit/s between them (local-alpha, local-beta: within hosts; link=shared; jitter=10us seed=1; "
       "lose=3-4@2ms). Without mpirun, by its clock; with it, in real time, messages being held up");
+  app.add_flag("--connectivity", line.probes_connectivity,
+               "Find out which ranks reach each other, at which latency and bandwidth; exit code 2 where some do not");
+  app.add_option(
+         "--iface", line.interface,
+         "The network that ranks of several hosts use (MPI's TCP, Gloo): a network interface's name, an address "
+         "in its network, or a subnet such as 10.0.0.0/24")
+      ->option_text("NAME|ADDRESS|SUBNET");
   app.add_flag("--json", line.as_json, "Print an object a line, for programs");
   apps::expect_path(*app.add_option("--csv", line.csv_file, "Write the rows to this file"));
   apps::expect_path(*app.add_option("--svg", line.svg_file, "Draw times and bandwidths of the bus to this file"));
@@ -140,6 +147,15 @@ void use_network(const CLI::App& app, const std::string& text, BenchOptions& opt
           kMostMemory / model.ranks());
 }
 
+/// The probe goes by messages of its own.
+void check_connectivity(const CLI::App& app, int ranks) {
+  for (const char* const option :
+       {"--collective", "--backends", "--algorithms", "--min-bytes", "--max-bytes", "--factor", "--rounds", "--dtype",
+        "--op", "--predict", "--roofline", "--simulate", "--svg"})
+    require(app.count(option) == 0, "{}: is not of --connectivity; leave one of both out", option);
+  require(ranks > 1, "--connectivity: there is one rank; start several by mpirun or srun");
+}
+
 /// Whether two paths name one file, which may not be there yet.
 bool is_one_place(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
@@ -152,6 +168,22 @@ bool is_one_place(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+bool asks_for_connectivity(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--connectivity"; });
+}
+
+std::string interface_asked_for(int argc, const char* const* argv) {
+  constexpr std::string_view kOption = "--iface";
+  std::string value;  // of the last one, as read_command_line() takes it
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kOption && i + 1 < argc) value = argv[++i];
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('='))
+      value = word.substr(kOption.size() + 1);
+  }
+  return value;
+}
+
 std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks) {
   Texts texts;
   CommandLine line;
@@ -160,6 +192,10 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   CLI::App app("Times collectives, backend beside backend, between the ranks that mpirun starts");
   add_options(app, texts, line);
   if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
+  if (line.probes_connectivity) {
+    check_connectivity(app, ranks);
+    return line;
+  }
   try {
     options.collectives = find_collectives(texts.collectives, texts.network.empty() ? ranks : 2);
   } catch (const Error& error) {

@@ -1,6 +1,7 @@
 // allreduce_bench: how long collectives take, backend beside backend.
 #include "apps/allreduce_bench/bench.h"
 #include "apps/allreduce_bench/command_line.h"
+#include "apps/allreduce_bench/connectivity.h"
 #include "apps/allreduce_bench/predictions.h"
 #include "apps/allreduce_bench/reports.h"
 #include "apps/allreduce_bench/simulated.h"
@@ -13,6 +14,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace {
 
@@ -53,7 +56,35 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+/// Ranks that may not reach each other: none waits for another.
+int run_probe(int argc, char** argv, comm::MpiEnvironment& environment) {
+  std::optional<CommandLine> line;
+  try {
+    line = read_command_line(argc, argv, environment.size());
+  } catch (const Error& error) {
+    throw comm::AgreedError(error.what());  // all have the same words
+  }
+  const comm::ProbeOptions options;
+  const comm::Connectivity all = comm::probe_connectivity(environment, options);
+  if (environment.rank() == 0) {
+    if (line->as_json)
+      print(json_lines(all));
+    else
+      print(comm::text_of(all));
+    write_file(line->csv_file, csv_report(all));
+  }
+  if (all.is_complete()) return 0;
+  const std::string complaint = comm::complaint_of(all, options);
+  if (!complaint.empty() && (all.size() <= options.most_ranks || environment.launch().local_rank == 0))
+    train::print_to_stderr("error: " + complaint);
+  std::fflush(nullptr);
+  constexpr std::chrono::seconds kForOthers{1};  // what they have to say
+  std::this_thread::sleep_for(kForOthers);
+  environment.abort(2);  // messages are still under way
+}
+
 int run(int argc, char** argv, comm::MpiEnvironment& environment) {
+  if (!asks_for_help(argc, argv) && asks_for_connectivity(argc, argv)) return run_probe(argc, argv, environment);
   const auto group = comm::make_process_group("auto", environment);
   const auto line = comm::run_agreed(*group, [&]() -> std::optional<CommandLine> {
     if (group->rank() == 0 || !asks_for_help(argc, argv)) return read_command_line(argc, argv, group->size());
@@ -92,5 +123,6 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
 int main(int argc, char** argv) {
   apps::hold_standard_streams();
   comm::undo_default_binding();
-  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); });
+  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); },
+                                 asks_for_help(argc, argv) ? "" : interface_asked_for(argc, argv));
 }

@@ -56,11 +56,11 @@ int checked_output(int code) {
   return code == 0 ? 1 : code;
 }
 
-int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body) {
+int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body, const std::string& interface) {
   hold_standard_streams();
   show_notices();
   return comm::run_program([&](comm::MpiEnvironment& environment) { return checked_output(body(environment)); },
-                           train::print_to_stderr);
+                           train::print_to_stderr, interface);
 }
 
 int run_program(const std::function<int()>& body) {

@@ -30,6 +30,6 @@ int checked_output(int code);
 int run_program(const std::function<int()>& body);
 
 /// The same of a program that ranks may run: comm::run_program().
-int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body);
+int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body, const std::string& interface = {});
 
 }  // namespace tandem::apps

@@ -13,6 +13,10 @@ int main(int argc, char** argv) {
   tandem::comm::undo_default_binding();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away (| head) is output that cannot be written, like any other
+  tandem::apps::ConfigReader configs;
   return tandem::apps::run_ranks_program(
-      [&](tandem::comm::MpiEnvironment& environment) { return tandem::apps::run(argc, argv, environment, start); });
+      [&](tandem::comm::MpiEnvironment& environment) {
+        return tandem::apps::run(argc, argv, environment, start, configs);
+      },
+      tandem::apps::interface_asked_for(argc, argv, configs));
 }

@@ -85,13 +85,15 @@ struct Start {
   const char* const* argv;
   comm::MpiEnvironment& environment;
   Clock::time_point time;
-  ConfigReader configs{};
+  ConfigReader& configs;
   SharedData data{};
 };
 
-CommandLine parse(Start& start, OptionTable& table) {
-  return parse_command_line(start.argc, start.argv, table, {"batch-size", "global-batch-size"}, start.configs);
+CommandLine parse(int argc, const char* const* argv, ConfigReader& configs, OptionTable& table) {
+  return parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"}, configs);
 }
+
+CommandLine parse(Start& start, OptionTable& table) { return parse(start.argc, start.argv, start.configs, table); }
 
 /// The ranks that a command line asks this process for. One where something is wrong with it, which a run says then.
 struct Replicas {
@@ -121,6 +123,9 @@ Replicas replicas_asked_for(Start& start) {
 
 void check_network(const Settings& s, int ranks) {
   if (s.network.empty()) return;
+  require(s.interface.empty(),
+          "--iface {}: leads to other hosts, and --simulate-network keeps messages on this one; leave one out",
+          s.interface);
   const bool sends_ours = s.backend == "auto" || s.backend == "self" || s.backend == "native" || s.backend == "threads";
   require(sends_ours,
           "--simulate-network: holds up messages of backends native and threads, and --backend {} sends its own; leave "
@@ -241,8 +246,20 @@ int run_replicas(Start& start, const Replicas& replicas) {
 
 }  // namespace
 
-int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point time) {
-  Start start{argc, argv, environment, time};
+std::string interface_asked_for(int argc, const char* const* argv, ConfigReader& configs) {
+  Settings settings;
+  OptionTable table;
+  describe_options(table, settings);
+  try {
+    return parse(argc, argv, configs, table).request == Request::run ? settings.interface : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point time,
+        ConfigReader& configs) {
+  Start start{argc, argv, environment, time, configs};
   const Replicas replicas = environment.size() == 1 ? replicas_asked_for(start) : Replicas();
   if (replicas.count > 1) return run_replicas(start, replicas);
   const auto ranks = comm::make_process_group({.progress = "poll"}, environment);

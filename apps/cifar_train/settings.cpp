@@ -241,6 +241,13 @@ void describe_ranks(OptionTable& table, Settings& s) {
             "ranks compare what they are about to do before each collective: slower, for finding faults of a program")
       .no_effect_on_result();
   table
+      .parsed(
+          "iface", s.interface, "NAME|ADDRESS|SUBNET", [](const std::string& text) { return text; },
+          "the network that ranks of several hosts use (MPI's TCP, Gloo, NCCL): a network interface's name, an address "
+          "in its network, or a subnet such as 10.0.0.0/24")
+      .own_to_a_rank()
+      .no_effect_on_result();
+  table
       .flag(
           "tune-comm", s.tune_comm,
           "measure what messages between the ranks cost before training, for by-cost to choose by; results then differ "

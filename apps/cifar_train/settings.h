@@ -57,6 +57,7 @@ struct Settings {
   std::string comm_progress = "auto";
   std::optional<double> comm_timeout;  ///< seconds; nothing: comm::default_timeout()
   bool comm_checks = false;
+  std::string interface;  ///< network interface of ranks of several hosts; empty: the libraries' choice
   bool tune_comm = false;
   std::string comm_costs;
   std::string network;     ///< words of one that is simulated; empty: none

@@ -107,9 +107,10 @@ Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vect
   const OperationView& operation = waiting.waits_for;
   const std::string waited_in = describe(operation);
   const bool has_entered = !operation.is_message() && first.started >= operation.number;
-  const std::string missed = operation.is_message()
-                                 ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, waited_in)
-                                 : fmt::format("{} {}", has_entered ? "did not end" : "has not entered", waited_in);
+  const std::string missed =
+      operation.is_message()
+          ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, waited_in)
+          : fmt::format("{} {}", has_entered || first.is_inferred ? "did not end" : "has not entered", waited_in);
   result.cause = fmt::format("{} {}; {}", name_of(first), missed, what_it_does(first));
   result.remedy = remedy_for_end(first.end);
   for (std::size_t i = 1; i < result.blamed.size(); ++i) {
@@ -190,8 +191,15 @@ std::vector<int> worst_of(const GroupView& group, const std::vector<int>& ranks)
 }
 
 std::string remedy_for(const RankView& rank) {
+  const std::string there = rank.is_far ? fmt::format(" on host {}", rank.host) : "";
   if (rank.state == ProcessState::stopped)
-    return fmt::format("it was stopped by a signal (SIGSTOP, Ctrl-Z): kill -CONT {} lets it go on", rank.process);
+    return fmt::format("it was stopped by a signal (SIGSTOP, Ctrl-Z): kill -CONT {}{} lets it go on", rank.process,
+                       there);
+  if (rank.state == ProcessState::halted)
+    return fmt::format(
+        "its host answers, and the process does nothing: it was stopped by a signal (kill -CONT {}{} lets it "
+        "go on), or is held by a debugger",
+        rank.process, there);
   if (rank.state == ProcessState::held) return "for a run under a debugger, give no deadline: --comm-timeout 0";
   return "if that rank is just slow, give a longer deadline: --comm-timeout SECONDS, 0 for none "
          "(TANDEM_COMM_TIMEOUT, GroupOptions::timeout)";
@@ -200,7 +208,9 @@ std::string remedy_for(const RankView& rank) {
 Diagnosis explain_late(const GroupView& group, const OperationView& operation, const std::vector<int>& late) {
   Diagnosis result{.blamed = worst_of(group, late)};
   const RankView& first = rank_of(group, result.blamed.front());
-  result.cause = fmt::format("{} has not entered {}; {}", name_of(first), describe(operation), what_it_does(first));
+  result.cause =
+      fmt::format("{} {} {}; {}", name_of(first), first.is_inferred ? "does not answer in" : "has not entered",
+                  describe(operation), what_it_does(first));
   for (const int rank : late) {
     if (rank == first.rank) continue;
     const RankView& other = rank_of(group, rank);
@@ -217,12 +227,16 @@ Diagnosis explain_silence(const GroupView& group, const RankView& waiting, const
   Diagnosis result{.blamed = silent};
   result.cause = fmt::format("{} does not answer in {}, for {:.1f} s", name_of(first), describe(waiting.waits_for),
                              waiting.waiting_time);
+  if (first.heard_ago > 0.0)
+    result.cause += fmt::format("; host {} has not been heard of for {:.1f} s", first.host, first.heard_ago);
   for (const int rank : silent)
     if (rank != first.rank) result.lines.push_back(fmt::format("nor does {}", name_of(rank_of(group, rank))));
   for (std::string& line : waiting_lines(group, silent)) result.lines.push_back(std::move(line));
   result.remedy =
-      "what ranks of another host do is told there; if nothing is, look at that host and its network: a link may be "
-      "down";
+      first.heard_ago > 0.0
+          ? "look at that host and its network: the host, or a link to it, may be down"
+          : "what ranks of another host do is told there; if nothing is, look at that host and its network: "
+            "a link may be down";
   return result;
 }
 

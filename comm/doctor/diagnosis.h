@@ -14,7 +14,10 @@ namespace tandem::comm {
 /// A look at one rank. Times are seconds before the look.
 struct RankView {
   int rank = 0;
-  bool is_known = false;  ///< whether it shows anything
+  bool is_known = false;     ///< whether it shows anything
+  bool is_far = false;       ///< of another host, whose ranks tell of it
+  double heard_ago = 0.0;    ///< of one that is far: since that host was last heard of; 0 where it never was
+  bool is_inferred = false;  ///< whether `state` was found out since then, from its connection
   std::string host;
   std::int64_t process = 0;
   ProcessState state = ProcessState::unknown;
@@ -26,6 +29,7 @@ struct RankView {
   double waiting_time = 0.0;
   std::string step;  ///< "step 2 of ring, for rank 3"; may be empty
   bool is_in_long_work = false;
+  bool has_found_fault = false;            ///< its watchdog has
   std::string activity;                    ///< "backward conv2d [64, 16, 32, 32]"; may be empty
   std::vector<OperationView> collectives;  ///< the last ones that it started, by rising number
   std::vector<OperationView> messages;

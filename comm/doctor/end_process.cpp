@@ -45,7 +45,7 @@ void write_to_stderr(std::string_view text) {
 }
 
 bool cannot_end_itself(const RankView& rank) {
-  return rank.state == ProcessState::stopped || rank.state == ProcessState::held;
+  return !rank.is_far && (rank.state == ProcessState::stopped || rank.state == ProcessState::held);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ bool cannot_end_itself(const RankView& rank) {
 bool have_all_told(const StatusBoard& board) {
   return std::ranges::all_of(board.look().ranks, [&](const RankView& rank) {
     const RankStatus& status = board.statuses()[static_cast<std::size_t>(rank.rank)];
-    return !rank.is_known || rank.end != RankEnd::none || rank.state == ProcessState::ended ||
+    return !rank.is_known || rank.is_far || rank.end != RankEnd::none || rank.state == ProcessState::ended ||
            cannot_end_itself(rank) || status.has_told.load(std::memory_order_acquire) != 0;
   });
 }

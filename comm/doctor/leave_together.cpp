@@ -68,7 +68,7 @@ void leave_together() {
     if (waited % kBetweenLooksAtProcesses == std::chrono::milliseconds()) {
       const GroupView group = board->look();
       if (std::ranges::none_of(group.ranks, [](const RankView& rank) {
-            return rank.is_known && rank.end == RankEnd::none && rank.state != ProcessState::ended;
+            return rank.is_known && !rank.is_far && rank.end == RankEnd::none && rank.state != ProcessState::ended;
           }))
         return;
     }

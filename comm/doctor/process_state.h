@@ -5,8 +5,9 @@
 
 namespace tandem::comm {
 
-/// `unknown`: the system does not say. `held`: by a debugger.
-enum class ProcessState : std::uint8_t { unknown, runs, sleeps, stopped, held, ended };
+/// `unknown`: the system does not say. `held`: by a debugger. `halted`: of another host, which answers for it, but the
+/// process does nothing.
+enum class ProcessState : std::uint8_t { unknown, runs, sleeps, stopped, held, ended, halted };
 
 /// `start`: what start_of_process() said; another process that got the same number since counts as ended.
 ProcessState state_of_process(std::int64_t process, std::int64_t start);

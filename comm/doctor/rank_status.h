@@ -98,8 +98,9 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
-  static constexpr std::uint64_t kMagic = 0x336b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x346b'6e61'7274'6474;  // changes with the layout
   static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
+  static constexpr std::uint64_t kFar = kMagic + 2;               // of another host, which tells of it
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
 
   // Written once.
@@ -127,6 +128,10 @@ struct alignas(128) RankStatus {
   // By its watchdog: nanoseconds of the host's steady clock.
   alignas(128) std::atomic<std::int64_t> finished_since, waits_since;
   std::atomic<std::uint32_t> has_found_fault, has_told;
+  // Of a rank of another host, by the watchdog of this host's first rank, which also writes all of the above then.
+  std::atomic<std::int64_t> heard_at;     ///< nanoseconds of this host's steady clock
+  std::atomic<std::int32_t> heard_state;  ///< a ProcessState
+  std::atomic<std::uint32_t> is_inferred;
 
   OperationView collective(std::uint64_t number) const { return record(collectives[number % kCollectives], number); }
   OperationView message(std::uint64_t number) const { return record(messages[number % kMessages], number); }

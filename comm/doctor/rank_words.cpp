@@ -21,6 +21,8 @@ std::string_view word_of(const RankView& rank) {
       return ", held by a debugger";
     case ProcessState::ended:
       return ", ended";
+    case ProcessState::halted:
+      return ", does not run";
     default:
       return "";
   }
@@ -29,6 +31,14 @@ std::string_view word_of(const RankView& rank) {
 std::string last_finished(const RankView& rank) {
   if (rank.finished == 0) return "it has finished no collective yet";
   return fmt::format("it last finished #{}, {:.1f} s ago", rank.finished, rank.finished_ago);
+}
+
+/// Of a rank of another host that can say nothing more.
+std::string what_it_did(const RankView& rank) {
+  std::string text = fmt::format("{:.1f} s ago, when it was last heard of, it had finished {}", rank.heard_ago,
+                                 rank.finished == 0 ? "no collective yet" : fmt::format("#{}", rank.finished));
+  if (rank.is_waiting && rank.waits_for.number != 0) return text + ", and waited in " + describe(rank.waits_for);
+  return rank.activity.empty() ? text : text + ", and was in " + rank.activity;
 }
 
 }  // namespace
@@ -57,11 +67,12 @@ bool has_ended(const RankView& rank) { return rank.state == ProcessState::ended;
 
 bool can_go_on(const RankView& rank) {
   return rank.is_known && rank.end == RankEnd::none && rank.state != ProcessState::ended &&
-         rank.state != ProcessState::stopped && rank.state != ProcessState::held;
+         rank.state != ProcessState::stopped && rank.state != ProcessState::held && rank.state != ProcessState::halted;
 }
 
 std::string what_it_does(const RankView& rank) {
   if (!rank.is_known) return "it shows nothing here";
+  if (rank.is_inferred) return what_it_did(rank);
   std::string text = last_finished(rank);
   if (rank.end == RankEnd::left) return text + ", and has left the group";
   if (rank.end == RankEnd::failed) return text + ", and has left the group by an error";
@@ -99,7 +110,8 @@ std::string text_of(const GroupView& group) {
   for (const RankView& rank : group.ranks) {
     text += name_of(rank);
     if (!rank.is_known) {
-      text += " shows nothing\n";
+      text += rank.heard_ago > 0.0 ? fmt::format(" has not been heard of for {:.1f} s\n", rank.heard_ago)
+                                   : " shows nothing\n";
       continue;
     }
     text += ": " + what_it_does(rank);

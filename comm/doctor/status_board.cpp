@@ -1,6 +1,7 @@
 // Sharing statuses, and looking at them.
 #include "tandem/comm/doctor/status_board.h"
 
+#include "tandem/comm/launch/network_interface.h"
 #include "tandem/core/error.h"
 
 #include <fmt/format.h>
@@ -21,11 +22,6 @@
 namespace tandem::comm {
 
 namespace {
-
-std::string host_name() {
-  char name[64] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
-}
 
 /// What all ranks know of a rank.
 struct Identity {
@@ -86,7 +82,10 @@ std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
   return result;
 }
 
+bool is_far(const RankStatus& status) { return status.magic.load(std::memory_order_acquire) == RankStatus::kFar; }
+
 ProcessState state_of(const RankStatus& status) {
+  if (is_far(status)) return static_cast<ProcessState>(status.heard_state.load(std::memory_order_acquire));
   return state_of_process(status.process, status.time_namespace == time_namespace() ? status.process_start : 0);
 }
 
@@ -94,15 +93,25 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   RankView view;
   view.rank = rank;
   const std::uint64_t magic = status.magic.load(std::memory_order_acquire);
-  if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere) return view;
+  if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere && magic != RankStatus::kFar) return view;
   view.host = printable(text_in(status.host));
   view.process = status.process;
-  view.is_known = magic == RankStatus::kMagic;
+  view.is_known = magic != RankStatus::kElsewhere;
   if (!view.is_known) return view;
   const bool is_saved = status.saved_at != 0;
   view.state = is_saved ? static_cast<ProcessState>(status.saved_state) : state_of(status);
   if (is_saved) now = status.saved_at;
   view.end = status.end.load(std::memory_order_acquire);
+  view.is_far = magic == RankStatus::kFar;
+  if (view.is_far) {
+    view.heard_ago = seconds_since(status.heard_at.load(std::memory_order_relaxed), now);
+    view.is_inferred = status.is_inferred.load(std::memory_order_relaxed) != 0;
+    const bool is_lost = view.heard_ago > std::chrono::duration<double>(StatusBoard::kSilence).count();
+    view.is_known = !is_lost || view.end != RankEnd::none || view.state == ProcessState::ended ||
+                    view.state == ProcessState::halted;
+    if (!view.is_known) return view;
+  }
+  view.has_found_fault = status.has_found_fault.load(std::memory_order_acquire) != 0;
   const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire), number = waits_for / 2;
   view.finished = status.finished.load(std::memory_order_acquire);
   view.started = status.started.load(std::memory_order_acquire);
@@ -159,6 +168,9 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   const auto on_machine =
       std::ranges::find(identities, identities[static_cast<std::size_t>(place_.rank)].machine, &Identity::machine);
   const auto first = static_cast<int>(on_machine - identities.begin());
+  for (const Identity& identity : identities)
+    first_ranks_.push_back(
+        static_cast<int>(std::ranges::find(identities, identity.machine, &Identity::machine) - identities.begin()));
   SharedByRanks shared = share_memory(backend, kBytes, {.maker = first, .name = kFileName, .keeps_file = true});
   memory_ = std::move(shared.memory);
   obstacle_ = std::move(shared.obstacle);
@@ -186,6 +198,46 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
 }
 
 GroupView StatusBoard::look() const { return view_of(statuses_, steady_nanoseconds()); }
+
+std::vector<RankView> StatusBoard::look_here() const {
+  std::vector<RankView> views;
+  const std::int64_t now = steady_nanoseconds();
+  for (std::size_t rank = 0; rank < statuses_.size(); ++rank)
+    if (statuses_[rank].magic.load(std::memory_order_acquire) == RankStatus::kMagic)
+      views.push_back(view_of(statuses_[rank], static_cast<int>(rank), now));
+  return views;
+}
+
+void StatusBoard::show_far(const RankView& view, std::int64_t now) {
+  const auto ago = [now](double seconds) { return now - static_cast<std::int64_t>(std::min(seconds, 1e9) * 1e9); };
+  RankStatus& status = statuses_[static_cast<std::size_t>(view.rank)];
+  status.heard_state.store(static_cast<std::int32_t>(view.state), std::memory_order_release);
+  status.is_inferred.store(0, std::memory_order_relaxed);
+  status.end.store(view.end, std::memory_order_release);
+  for (const OperationView& operation : view.collectives)
+    status.collectives[operation.number % RankStatus::kCollectives].set(operation);
+  for (const OperationView& operation : view.messages)
+    status.messages[operation.number % RankStatus::kMessages].set(operation);
+  status.finished.store(view.finished, std::memory_order_release);
+  status.started.store(view.started, std::memory_order_release);
+  status.finished_since.store(ago(view.finished_ago), std::memory_order_relaxed);
+  status.waits_since.store(ago(view.waiting_time), std::memory_order_relaxed);
+  const std::uint64_t number = 2 * view.waits_for.number + (view.waits_for.is_message() ? 1 : 0);
+  status.waits_for.store(view.is_waiting ? number : 0, std::memory_order_release);
+  status.step.wait(view.step);
+  status.activity.set(view.activity);
+  status.long_work.store(view.is_in_long_work ? 1 : 0, std::memory_order_release);
+  status.has_found_fault.store(view.has_found_fault ? 1 : 0, std::memory_order_release);
+  status.heard_at.store(now, std::memory_order_release);
+  status.magic.store(RankStatus::kFar, std::memory_order_release);
+}
+
+void StatusBoard::show_far_state(int rank, ProcessState state) {
+  RankStatus& status = statuses_[static_cast<std::size_t>(rank)];
+  if (!is_far(status) || status.end.load(std::memory_order_acquire) != RankEnd::none) return;
+  status.is_inferred.store(1, std::memory_order_relaxed);
+  status.heard_state.store(static_cast<std::int32_t>(state), std::memory_order_release);
+}
 
 bool StatusBoard::save(const std::string& path) const {
   std::vector<std::byte> copy(statuses_.size_bytes());

@@ -41,8 +41,13 @@ bool has_failed(const GroupView& group, const Diagnosis& diagnosis) {
 
 }  // namespace
 
-Watchdog::Watchdog(std::shared_ptr<StatusBoard> board, double timeout, Handler handler)
-    : board_(std::move(board)), timeout_(timeout), handler_(std::move(handler)), process_(getpid()) {
+Watchdog::Watchdog(std::shared_ptr<StatusBoard> board, std::unique_ptr<Heartbeats> heartbeats, double timeout,
+                   Handler handler)
+    : board_(std::move(board)),
+      heartbeats_(std::move(heartbeats)),
+      timeout_(timeout),
+      handler_(std::move(handler)),
+      process_(getpid()) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
@@ -68,10 +73,12 @@ void Watchdog::work() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, sees_fault_ ? kBetweenCloseLooks : kBetweenLooks, [this] { return ends_; })) {
     lock.unlock();
+    if (heartbeats_) heartbeats_->beat();
     const bool has_told = look();
     lock.lock();
     if (has_told) return;
   }
+  if (heartbeats_) heartbeats_->send();  // that this rank has left
 }
 
 void Watchdog::update_own_times(Seconds passed) {
@@ -121,6 +128,7 @@ bool Watchdog::look() {
   const Diagnosis diagnosis =
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
   board_->mine().has_found_fault.store(1, std::memory_order_release);
+  if (heartbeats_) heartbeats_->send();  // before others see this process end
   const auto teller = std::ranges::find_if(group.ranks, [](const RankView& rank) {
     return rank.is_known && rank.end == RankEnd::none &&
            (rank.state == ProcessState::runs || rank.state == ProcessState::sleeps ||

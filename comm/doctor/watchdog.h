@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/doctor/diagnosis.h"
+#include "tandem/comm/doctor/heartbeats.h"
 #include "tandem/comm/doctor/status_board.h"
 
 #include <chrono>
@@ -17,15 +18,16 @@ namespace tandem::comm {
 /// Looks twenty times a second, at the others less often where there are many. Something is wrong where a fault is
 /// certain (find_fault()), where this rank has waited in one wait for longer than the deadline, or where another rank's
 /// watchdog has found something. Time in which this process does not run, as after Ctrl-Z, or in which it waits for
-/// long work, does not count, and each step of an algorithm begins it anew.
+/// long work, does not count, and each step of an algorithm begins it anew. That of the first rank of a host also
+/// exchanges what its ranks show with other hosts.
 class Watchdog {
  public:
   /// Of the text of what is wrong: called once, in the watchdog's thread. `is_teller`: it has all lines; other ranks'
   /// texts have the first one.
   using Handler = std::function<void(const GroupView& group, const Diagnosis& diagnosis, bool is_teller)>;
 
-  /// `timeout`: seconds, 0 for no deadline. Throws Error where the system gives no thread.
-  Watchdog(std::shared_ptr<StatusBoard> board, double timeout, Handler handler);
+  /// `heartbeats`: null for none. `timeout`: seconds, 0 for no deadline. Throws Error where the system gives no thread.
+  Watchdog(std::shared_ptr<StatusBoard> board, std::unique_ptr<Heartbeats> heartbeats, double timeout, Handler handler);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -39,6 +41,7 @@ class Watchdog {
   void update_own_times(std::chrono::duration<double> passed);
 
   std::shared_ptr<StatusBoard> board_;
+  std::unique_ptr<Heartbeats> heartbeats_;
   double timeout_;
   Handler handler_;
   std::int64_t process_;

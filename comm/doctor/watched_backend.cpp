@@ -47,7 +47,8 @@ class Watch {
       : options_(options),
         board_(std::make_shared<StatusBoard>(backend, options.timeout)),
         shown_activity_(board_->mine()),
-        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {
+        watchdog_(board_, make_heartbeats(backend, board_, options.interface, far_obstacle_), options.timeout,
+                  [this](const auto&... fault) { end(fault...); }) {
     if (options_.end_all) follow_for_leave_together(board_);
   }
   ~Watch() {
@@ -60,7 +61,11 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   const WatchOptions& options() const { return options_; }
-  const std::string& obstacle() const { return board_->obstacle(); }
+  std::string notice() const {
+    if (!board_->obstacle().empty()) return "ranks do not see what the others do: " + board_->obstacle();
+    if (!far_obstacle_.empty()) return "some hosts do not see what ranks of others do: " + far_obstacle_;
+    return "";
+  }
   RankStatus& status() { return board_->mine(); }
 
   OperationView begin(const Collective& collective) {
@@ -153,6 +158,7 @@ class Watch {
 
   WatchOptions options_;
   std::shared_ptr<StatusBoard> board_;
+  std::string far_obstacle_;
   ShownActivity shown_activity_;
   Watchdog watchdog_;  // ends first
 };
@@ -206,7 +212,7 @@ class WatchedBackend final : public Backend {
   WatchedBackend(const WatchedBackend&) = delete;
   WatchedBackend& operator=(const WatchedBackend&) = delete;
 
-  const std::string& obstacle() const { return watch_->obstacle(); }
+  std::string watch_notice() const { return watch_->notice(); }
 
   std::string_view name() const override { return backend_.name(); }
   Place place() const override { return backend_.place(); }
@@ -243,8 +249,8 @@ class WatchedBackend final : public Backend {
     return texts;
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
-    std::string obstacle;  // was told of the whole group
-    return watch(backend_.subgroup(members), watch_->options(), obstacle);
+    std::string notice;  // was told of the whole group
+    return watch(backend_.subgroup(members), watch_->options(), notice);
   }
   std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
     std::shared_ptr<Storage> storage;
@@ -300,10 +306,10 @@ double default_timeout() {
   return *seconds;
 }
 
-std::unique_ptr<Backend> watch(std::unique_ptr<Backend> backend, const WatchOptions& options, std::string& obstacle) {
+std::unique_ptr<Backend> watch(std::unique_ptr<Backend> backend, const WatchOptions& options, std::string& notice) {
   if (backend->place().size == 1) return backend;
   auto watched = std::make_unique<WatchedBackend>(std::move(backend), options);
-  obstacle = watched->obstacle();
+  notice = watched->watch_notice();
   return watched;
 }
 

@@ -3,9 +3,11 @@
 
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/doctor/watchdog.h"
+#include "tandem/comm/launch/network_interface.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tandem::comm {
@@ -16,6 +18,8 @@ struct WatchOptions {
   /// Before each operation ranks compare what they are about to do, and throw Error where it does not fit: slower, and
   /// nothing is done with wrong arguments.
   bool checks = false;
+  /// By which hosts tell each other what their ranks do; nothing: any by which they reach each other.
+  std::optional<NetworkInterface> interface = {};
   /// What makes the waits of this rank end, by an error of this text, when a fault is found. Where there is none, and
   /// where the rank has not left the group two seconds later, the text is written to stderr behind "error: rank R: ",
   /// and the process ends with exit code 2.
@@ -28,8 +32,9 @@ struct WatchOptions {
 /// The seconds of TANDEM_COMM_TIMEOUT, 30 where it is not set. Throws Error where it is no number from 0 on.
 double default_timeout();
 
-/// `backend`, watched. Collective. One rank is not watched. `obstacle`: why ranks do not see each other, or "".
-std::unique_ptr<Backend> watch(std::unique_ptr<Backend> backend, const WatchOptions& options, std::string& obstacle);
+/// `backend`, watched. Collective. One rank is not watched. `notice`: which ranks do not see each other, and why, or
+/// "".
+std::unique_ptr<Backend> watch(std::unique_ptr<Backend> backend, const WatchOptions& options, std::string& notice);
 
 /// From now on, what all ranks show is written to this file when a fault is found: what tandem_doctor reads. "":
 /// nowhere. Of the whole process.

@@ -20,16 +20,26 @@ std::optional<int> number(const EnvironmentLookup& lookup, const char* name) {
 Launch detect_launch(const EnvironmentLookup& lookup) {
   // Innermost first: mpirun inside a Slurm allocation sees Slurm's variables as well.
   if (const auto size = number(lookup, "OMPI_COMM_WORLD_SIZE")) {
-    return {"mpirun", *size, number(lookup, "OMPI_COMM_WORLD_RANK").value_or(0), true};
+    return {"mpirun",
+            *size,
+            number(lookup, "OMPI_COMM_WORLD_RANK").value_or(0),
+            true,
+            number(lookup, "OMPI_COMM_WORLD_LOCAL_RANK").value_or(0),
+            number(lookup, "OMPI_COMM_WORLD_LOCAL_SIZE").value_or(*size) < *size};
   }
   // Slurm sets SLURM_NTASKS in batch scripts too, where nothing was launched yet; a step has an id.
   const bool in_step = lookup("SLURM_STEP_ID") != nullptr && lookup("SLURM_PROCID") != nullptr;
   const auto pmi_size = number(lookup, "PMI_SIZE");
-  if (pmi_size) return {in_step ? "srun" : "mpirun", *pmi_size, number(lookup, "PMI_RANK").value_or(0), true};
+  const int local_rank = number(lookup, in_step ? "SLURM_LOCALID" : "MPI_LOCALRANKID").value_or(0);
+  const bool has_hosts = in_step && number(lookup, "SLURM_STEP_NUM_NODES").value_or(1) > 1;
+  if (pmi_size)
+    return {
+        in_step ? "srun" : "mpirun", *pmi_size, number(lookup, "PMI_RANK").value_or(0), true, local_rank, has_hosts};
   if (in_step) {
     const auto tasks = number(lookup, "SLURM_STEP_NUM_TASKS");
     const int size = tasks ? *tasks : number(lookup, "SLURM_NTASKS").value_or(1);
-    return {"srun", size, number(lookup, "SLURM_PROCID").value_or(0), lookup("PMIX_RANK") != nullptr};
+    return {"srun",     size,     number(lookup, "SLURM_PROCID").value_or(0), lookup("PMIX_RANK") != nullptr,
+            local_rank, has_hosts};
   }
   const auto world = number(lookup, "WORLD_SIZE"), rank = number(lookup, "RANK");
   if (world && rank && lookup("LOCAL_RANK") != nullptr) return {"torchrun", *world, *rank, false};

@@ -16,6 +16,8 @@ struct Launch {
   int size = 1;              // ranks that the launcher started
   int rank = 0;              // this one's number
   bool reaches_mpi = false;  // the launcher told MPI's start-up interface (PMIx or PMI) about it
+  int local_rank = 0;        // its number among those of its host; 0 where the launcher does not say
+  bool has_hosts = false;    // whether the launcher says that the ranks are on several hosts
 };
 
 Launch detect_launch(const EnvironmentLookup& lookup);

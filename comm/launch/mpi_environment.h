@@ -2,9 +2,13 @@
 #pragma once
 
 #include "tandem/comm/launch/launch.h"
+#include "tandem/comm/launch/network_interface.h"
+#include "tandem/core/error.h"
 
 #include <exception>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace tandem::comm {
@@ -12,13 +16,22 @@ namespace tandem::comm {
 /// What this build lacks for MPI and what to install, in one line; empty where MPI is there.
 std::string_view missing_mpi();
 
+/// What keeps the ranks of this host from beginning: told once for each host.
+class HostError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// One object at the top of main, alive as long as any process group. Started by a launcher (mpirun, srun), it
 /// initialises MPI; started alone it leaves MPI asleep until somebody asks for a backend that needs it. Ended by an
 /// exception it aborts all ranks, so that none waits for this one for ever.
 class MpiEnvironment {
  public:
-  /// Throws Error where a launcher started several processes that could not find each other (see check_launch).
-  MpiEnvironment();
+  /// `interface`: the network interface that ranks of several hosts use, as find_interface() takes it
+  /// (network_interface.h); "" leaves the choice to the libraries. It goes before what their environment variables say.
+  /// Throws Error where a launcher started several processes that could not find each other (see check_launch), and
+  /// where there is one process, which has no use for an interface. Throws HostError where this host has no such one.
+  explicit MpiEnvironment(std::string_view interface = {});
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
@@ -30,6 +43,9 @@ class MpiEnvironment {
   /// "Open MPI v4.1.4", or "none" in a build without MPI or before it was initialised.
   const std::string& mpi_library() const { return mpi_library_; }
 
+  /// The one that was asked for.
+  const std::optional<NetworkInterface>& interface() const { return interface_; }
+
   /// Initialises MPI, if that was not done yet: without a launcher, as a world of one. Error without MPI in the build.
   void initialize();
 
@@ -38,6 +54,7 @@ class MpiEnvironment {
 
  private:
   Launch launch_;
+  std::optional<NetworkInterface> interface_;
   int rank_ = 0;
   int size_ = 1;
   bool owns_mpi_ = false;
@@ -48,7 +65,7 @@ class MpiEnvironment {
 /// What main does: makes the environment, runs `body` and returns its exit code. Exceptions end as one line on stderr:
 /// an AgreedError (on all ranks alike) is printed by rank 0, and every rank returns 2; any other error of one rank is
 /// printed by that rank, which then aborts all with code 2 (Error) or 1 (anything else). `print`: who is given that
-/// line, without its end, in place of stderr. Example:
+/// line, without its end, in place of stderr. `interface`: of the environment. Example:
 ///     #include "tandem/comm/process_group.h"
 ///     int main() {
 ///       return run_program([](MpiEnvironment& environment) {
@@ -58,6 +75,6 @@ class MpiEnvironment {
 ///       });
 ///     }
 int run_program(const std::function<int(MpiEnvironment&)>& body,
-                const std::function<void(const std::string& line)>& print = {});
+                const std::function<void(const std::string& line)>& print = {}, std::string_view interface = {});
 
 }  // namespace tandem::comm

@@ -43,6 +43,10 @@ app_case(PROGRAM allreduce_bench NAME "one rank" OUT "all_reduce max bf16, 1 ran
   ARGS --backends self --max-bytes 64 --rounds 1 --dtype bf16 --op max)
 app_case(PROGRAM allreduce_bench NAME "unknown backend" EXIT 2 ERR "--backends: unknown backend 'natve': did you mean native?"
   ARGS --backends mpi,natve)
+app_case(PROGRAM allreduce_bench NAME "connectivity of one rank" EXIT 2 ERR "--connectivity: there is one rank"
+  ARGS --connectivity)
+app_case(PROGRAM allreduce_bench NAME "connectivity of backends" EXIT 2 ERR "--backends: is not of --connectivity"
+  ARGS --connectivity --backends mpi)
 app_case(PROGRAM allreduce_bench NAME "unknown operation" EXIT 2 ERR "--op: unknown op 'mean' (choices: sum, product, min, max)"
   ARGS --op mean)
 app_case(PROGRAM allreduce_bench NAME "unknown algorithm" EXIT 2 ERR "--algorithms: unknown algorithm 'rang': did you mean ring?"

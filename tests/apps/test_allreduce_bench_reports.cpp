@@ -1,4 +1,5 @@
 // What allreduce_bench writes.
+#include "apps/allreduce_bench/connectivity.h"
 #include "apps/allreduce_bench/reports.h"
 #include "tests/support/catch.h"
 
@@ -7,6 +8,7 @@
 
 using namespace tandem;
 using namespace tandem::allreduce_bench;
+using tandem::test::ContainsText;
 
 namespace {
 
@@ -105,4 +107,28 @@ TEST_CASE("allreduce_bench: the picture names each contender, and the roofline i
   CHECK(svg_report(rows, options, 1).find("bandwidth of the bus") == std::string::npos);
   const std::vector<BenchRow> barrier{row_of("barrier", "mpi")};
   CHECK(svg_report(barrier, options, 2).find("barrier, 2 ranks: time of the slowest rank") != std::string::npos);
+}
+
+TEST_CASE("allreduce_bench: pairs of ranks that reach each other or not, as JSON and CSV") {
+  using comm::Reach;
+  comm::Connectivity all;
+  all.hosts = {"alpha", "beta", ""};
+  all.places = {0, 0, -1};
+  all.reaches = {{Reach::yes, Reach::yes, Reach::no},
+                 {Reach::yes, Reach::yes, Reach::unknown},
+                 {Reach::no, Reach::unknown, Reach::yes}};
+  CHECK(csv_report(all) ==
+        "from,to,from_host,to_host,reached,latency_seconds,bandwidth\n"
+        "0,1,alpha,beta,1,,\n0,2,alpha,,0,,\n1,2,beta,,,,\n");
+  CHECK_THAT(
+      json_lines(all),
+      ContainsText(
+          R"({"from":1,"to":2,"from_host":"beta","to_host":"","reached":null,"latency_seconds":null,"bandwidth":null})"));
+  all.measured = {0, 1};
+  all.speeds = {{{}, {2e-5, 1e9}}, {{2e-5, 1e9}, {}}};
+  CHECK_THAT(csv_report(all), ContainsText("\n0,1,alpha,beta,1,2e-05,1e+09\n"));
+  CHECK(
+      json_lines(all) ==
+      R"({"from":0,"to":1,"from_host":"alpha","to_host":"beta","reached":true,"latency_seconds":2e-05,"bandwidth":1000000000.0})"
+      "\n");
 }

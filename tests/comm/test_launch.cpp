@@ -48,6 +48,13 @@ TEST_CASE("Open MPI's mpirun is recognised") {
   CHECK(launch.launcher == "mpirun");
   CHECK(launch.size == 4);
   CHECK(launch.rank == 3);
+  CHECK_FALSE(launch.has_hosts);
+  const Launch second = launch_of({{"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_RANK", "3"},
+                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  CHECK(second.local_rank == 1);
+  CHECK(second.has_hosts);
   CHECK(refusal(launch, true).empty());
   CHECK_THAT(refusal(launch, false), ContainsText("built without MPI"));
   CHECK_THAT(refusal(launch, false), ContainsText("mpirun as 4 processes"));

@@ -2,6 +2,7 @@
 
 All of it, and every process started there, is in namespaces of the test program, and ends with it, however that ends.
 """
+import json
 import os
 import pathlib
 import re
@@ -12,8 +13,8 @@ import tempfile
 import time
 
 SKIPPED = 77
-NETWORK = "10.88.0"
-INTERFACE = "eth0"  # of each host
+NETWORKS = ("10.88.0", "10.99.0")
+INTERFACES = ("eth0", "eth1")  # of each host: in the first network, and in the second
 OWN_NAMESPACES = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "TANDEM_TEST_IS_INSIDE_NAMESPACES"
 
@@ -75,21 +76,26 @@ def name_of(process):
 
 
 class Hosts:
-    """Hosts "alpha", "beta", ... with addresses 10.88.0.1, 2, ... Use it in a with statement."""
+    """Hosts "alpha", "beta", ... with addresses 10.88.0.1, 2, ..., and 10.99.0.1, 2, ... in a second network, if asked for.
+
+    Use it in a with statement.
+    """
 
     NAMES = ("alpha", "beta", "gamma")
 
-    def __init__(self, count, mpirun):
+    def __init__(self, count, mpirun, networks=1):
         self.names = self.NAMES[:count]
-        self.addresses = [f"{NETWORK}.{i + 1}" for i in range(count)]
+        self.networks = networks
+        self.addresses = [f"{NETWORKS[0]}.{i + 1}" for i in range(count)]
         self.mpirun = mpirun
         self.holders = []
         self.folder = tempfile.TemporaryDirectory(prefix="tandem-hosts-")
 
     def __enter__(self):
         try:
-            call("ip", "link", "add", "name", "bridge0", "type", "bridge")
-            call("ip", "link", "set", "bridge0", "up")
+            for network in range(self.networks):
+                call("ip", "link", "add", "name", f"bridge{network}", "type", "bridge")
+                call("ip", "link", "set", f"bridge{network}", "up")
             for i, name in enumerate(self.names):
                 self._make_host(i, name)
             self._write_agent()
@@ -99,12 +105,14 @@ class Hosts:
         return self
 
     def __exit__(self, *_):
-        for name in self.names:  # before the namespace of its other end, which the system takes away some time after its processes
-            subprocess.run(["ip", "link", "delete", f"to-{name}"], stderr=subprocess.DEVNULL, check=False)
+        for network in range(self.networks):
+            for i in range(len(self.names)):  # before the namespace of its other end, which the system takes away some time after its processes
+                subprocess.run(["ip", "link", "delete", self.cable(i, network)], stderr=subprocess.DEVNULL, check=False)
         for holder in self.holders:
             holder.kill()
             holder.wait()
-        subprocess.run(["ip", "link", "delete", "bridge0"], check=False)
+        for network in range(self.networks):
+            subprocess.run(["ip", "link", "delete", f"bridge{network}"], check=False)
         self.folder.cleanup()
 
     def _make_host(self, i, name):
@@ -114,11 +122,13 @@ class Hosts:
         self.holders.append(holder)
         if holder.stdout.readline() != "ready\n":
             raise RuntimeError(f"host {name} could not be made")
-        call("ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", INTERFACE, "netns", str(holder.pid))
-        call("ip", "link", "set", f"to-{name}", "master", "bridge0", "up")
-        for words in (("addr", "add", f"{self.addresses[i]}/24", "dev", INTERFACE), ("link", "set", INTERFACE, "up"),
-                      ("link", "set", "lo", "up")):
-            call(*self.on(i), "ip", *words)
+        call(*self.on(i), "ip", "link", "set", "lo", "up")
+        for network, interface in enumerate(INTERFACES[:self.networks]):
+            cable = self.cable(i, network)
+            call("ip", "link", "add", cable, "type", "veth", "peer", "name", interface, "netns", str(holder.pid))
+            call("ip", "link", "set", cable, "master", f"bridge{network}", "up")
+            call(*self.on(i), "ip", "addr", "add", f"{NETWORKS[network]}.{i + 1}/24", "dev", interface)
+            call(*self.on(i), "ip", "link", "set", interface, "up")
 
     def _write_agent(self):
         cases = "".join(f"  {address}) host={holder.pid} ;;\n" for address, holder in zip(self.addresses, self.holders))
@@ -134,26 +144,42 @@ class Hosts:
     @staticmethod
     def messages():
         """Open MPI's parameters of messages between hosts, and their values."""
-        return {"pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": f"{NETWORK}.0/24"}
+        return {"pml": "ob1", "btl": "tcp,self,vader", "btl_tcp_if_include": f"{NETWORKS[0]}.0/24"}
 
-    def launch(self, ranks, *options):
+    def cable(self, i, network=0):
+        return f"to-{self.names[i]}" + (f"-{network}" if network else "")
+
+    def launch(self, ranks, *options, addresses=None):
         """The words before a program that start `ranks` of it on each host, from the first one."""
-        settings = {"plm": "rsh", "plm_rsh_agent": str(self.agent), "oob_tcp_if_include": f"{NETWORK}.0/24", **self.messages()}
-        return (*self.on(0), self.mpirun, "--host", ",".join(f"{address}:{ranks}" for address in self.addresses),
+        settings = {"plm": "rsh", "plm_rsh_agent": str(self.agent), "oob_tcp_if_include": f"{NETWORKS[0]}.0/24",
+                    **self.messages()}
+        return (*self.on(0), self.mpirun, "--host", ",".join(f"{address}:{ranks}" for address in addresses or self.addresses),
                 *(word for name, value in settings.items() for word in ("--mca", name, value)), "--bind-to", "none",
-                "-x", f"GLOO_SOCKET_IFNAME={INTERFACE}", *options)
+                "-x", f"GLOO_SOCKET_IFNAME={INTERFACES[0]}", *options)
 
-    def cut(self, i):
-        """Takes the cable out of host i."""
-        call("ip", "link", "set", f"to-{self.names[i]}", "down")
+    def sent(self, i):
+        """Bytes that host i has sent, by network interface."""
+        text = subprocess.run([*self.on(i), "ip", "-s", "-j", "link"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        return {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(text)}
 
-    def mend(self, i):
-        call("ip", "link", "set", f"to-{self.names[i]}", "up")
+    def cut(self, i, network=0):
+        """Takes the cable of a network out of host i."""
+        call("ip", "link", "set", self.cable(i, network), "down")
+
+    def mend(self, i, network=0):
+        call("ip", "link", "set", self.cable(i, network), "up")
+
+    def block(self, i, network=0):
+        """What host i sends is lost behind its cable, and so is what others send to it, as by a firewall."""
+        call("ip", "link", "set", self.cable(i, network), "nomaster")
+
+    def unblock(self, i, network=0):
+        call("ip", "link", "set", self.cable(i, network), "master", f"bridge{network}")
 
     def shape(self, *words):
         """Limits what each host sends, by words of `tc qdisc`."""
         for i in range(len(self.names)):
-            call(*self.on(i), "tc", "qdisc", "replace", "dev", INTERFACE, "root", *words)
+            call(*self.on(i), "tc", "qdisc", "replace", "dev", INTERFACES[0], "root", *words)
 
     def running(self, program=""):
         """Numbers of the processes on all hosts whose command begins with `program`'s path."""

@@ -26,6 +26,9 @@ std::string mpi_library_version();
 /// Collective over the world, each with a communicator of its own.
 std::unique_ptr<Backend> make_mpi_backend();
 std::unique_ptr<Transport> make_mpi_transport();
+/// Messages between all ranks of the world by its own communicator: nothing is exchanged beforehand, and nobody else
+/// may send by it meanwhile.
+std::unique_ptr<Transport> make_world_transport();
 
 /// Throws Error with MPI's words for `code`, the call, its place and this rank, unless it is MPI_SUCCESS.
 void throw_if_mpi_failed(int code, const char* call, const SourceLine& where);

@@ -21,6 +21,7 @@ int mpi_world_size() { fail("{}", missing_mpi()); }
 std::string mpi_library_version() { fail("{}", missing_mpi()); }
 std::unique_ptr<Backend> make_mpi_backend() { fail("{}", missing_mpi()); }
 std::unique_ptr<Transport> make_mpi_transport() { fail("{}", missing_mpi()); }
+std::unique_ptr<Transport> make_world_transport() { fail("{}", missing_mpi()); }
 
 }  // namespace detail
 }  // namespace tandem::comm

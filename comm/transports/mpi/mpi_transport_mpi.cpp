@@ -39,21 +39,23 @@ class MpiTransfer final : public Transfer {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(Communicator communicator) : communicator_(std::move(communicator)) {}
+  explicit MpiTransport(Communicator owned) : owned_(std::move(owned)), communicator_(owned_.get()) {}
+  /// Of a communicator that lives on.
+  explicit MpiTransport(MPI_Comm communicator) : owned_(MPI_COMM_NULL, MPI_COMM_NULL), communicator_(communicator) {}
 
   std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_CHECK_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_.get(), &request));
+    TANDEM_CHECK_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_, &request));
     return std::make_unique<MpiTransfer>(request, false);
   }
   std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
+    TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_, &request));
     return std::make_unique<MpiTransfer>(request, true);
   }
   std::string thread_obstacle() const override { return mpi_thread_obstacle(); }
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
-    return std::make_unique<MpiTransport>(communicator_of(communicator_.get(), members));
+    return std::make_unique<MpiTransport>(communicator_of(communicator_, members));
   }
 
  private:
@@ -62,11 +64,14 @@ class MpiTransport final : public Transport {
     return static_cast<int>(bytes);
   }
 
-  Communicator communicator_;
+  Communicator owned_;
+  MPI_Comm communicator_;
 };
 
 }  // namespace
 
 std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(duplicate(MPI_COMM_WORLD)); }
+
+std::unique_ptr<Transport> make_world_transport() { return std::make_unique<MpiTransport>(MPI_COMM_WORLD); }
 
 }  // namespace tandem::comm::detail

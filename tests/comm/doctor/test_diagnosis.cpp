@@ -263,3 +263,47 @@ TEST_CASE("ranks of other hosts are named where all of this host wait for them, 
   RankView waiting = waits(0, receive_from(2));
   CHECK_THAT(explain_wait(group_of({waiting, busy(1, 5), far}), 0).cause, ContainsText("; it shows nothing here"));
 }
+
+TEST_CASE("a rank of another host is named as one of this host, and its remedy is for that host") {
+  RankView stopped = busy(2, 1041);
+  stopped.host = "beta";
+  stopped.is_far = true;
+  stopped.heard_ago = 0.2;
+  stopped.state = ProcessState::stopped;
+  const Diagnosis diagnosis = explain_wait(group_of({waits(0, sum(1042)), waits(1, sum(1042)), stopped}), 0);
+  CHECK(diagnosis.blamed == std::vector{2});
+  CHECK_THAT(diagnosis.cause,
+             ContainsText("rank 2 (host beta, pid 402, stopped) has not entered all_reduce #1042 sum f32[4]"));
+  CHECK_THAT(diagnosis.remedy, ContainsText("kill -CONT 402 on host beta lets it go on"));
+}
+
+TEST_CASE("a rank of another host that says nothing, while its host answers, does not run") {
+  RankView halted = busy(1, 41);
+  halted.host = "beta";
+  halted.is_far = halted.is_inferred = true;
+  halted.heard_ago = 3.1;
+  halted.state = ProcessState::halted;
+  halted.activity = "backward conv2d";
+  const Diagnosis diagnosis = explain_wait(group_of({waits(0, sum(45)), halted}), 0);
+  CHECK(diagnosis.blamed == std::vector{1});
+  CHECK(
+      diagnosis.cause ==
+      "rank 1 (host beta, pid 401, does not run) does not answer in all_reduce #45 sum f32[4]; 3.1 s ago, when it was "
+      "last heard of, it had finished #41, and was in backward conv2d");
+  CHECK_THAT(diagnosis.remedy, ContainsText("kill -CONT 401 on host beta"));
+}
+
+TEST_CASE("a host of which nothing is heard is said to be silent") {
+  RankView silent = busy(1, 41);
+  silent.host = "beta";
+  silent.is_known = false;
+  silent.is_far = true;
+  silent.heard_ago = 3.1;
+  const GroupView group = group_of({waits(0, sum(45)), silent});
+  const Diagnosis diagnosis = explain_wait(group, 0);
+  CHECK(diagnosis.cause ==
+        "rank 1 (host beta, pid 401) does not answer in all_reduce #45 sum f32[4], for 2.9 s; host beta has not been "
+        "heard of for 3.1 s");
+  CHECK_THAT(diagnosis.remedy, ContainsText("a link to it, may be down"));
+  CHECK_THAT(text_of(group), ContainsText("rank 1 (host beta, pid 401) has not been heard of for 3.1 s\n"));
+}

@@ -200,7 +200,7 @@ TEST_CASE("a wait in which something moves may take longer than the deadline") {
   const auto backend = make_self_backend();
   const auto board = std::make_shared<StatusBoard>(*backend, 0.6);
   std::atomic<int> calls = 0;
-  const Watchdog watchdog(board, 0.6, [&](const auto&...) { ++calls; });
+  const Watchdog watchdog(board, nullptr, 0.6, [&](const auto&...) { ++calls; });
   board->mine().waits = 1;
   board->mine().waits_for = 2;
   for (std::uint64_t step = 1; step <= 40; ++step) {
