@@ -82,7 +82,8 @@ class Reading {
   /// "+1.20 points", "1.50 x"
   std::string change(std::size_t measure, const Sample& own, const Sample& other) const {
     if (unit(measure) != Unit::percent && own.mean > 0.0 && other.mean > 0.0)
-      return fmt::format("{:.2f} x", own.mean / other.mean);
+      return own.mean / other.mean < 0.1 ? fmt::format("{:.2g} x", own.mean / other.mean)
+                                         : fmt::format("{:.2f} x", own.mean / other.mean);
     return difference_text(own.mean - other.mean, unit(measure));
   }
 

@@ -56,6 +56,12 @@ TEST_CASE("less is better where a measure says so") {
   CHECK_THAT(reading[1], test::ContainsText("The lowest time has optimizer adam"));
 }
 
+TEST_CASE("small ratios keep their digits") {
+  std::vector<std::vector<KeptRun>> runs;
+  for (const double seconds : {100.0, 0.123, 100.0}) runs.push_back({finished_run(50.0, seconds)});
+  CHECK_THAT(reading_of(test::results_of(optimizers("seconds"), runs)).at(0), test::ContainsText("adam (0.0012 x)"));
+}
+
 TEST_CASE("one seed tells no difference for sure") {
   CHECK(reading_of(accuracies({{70.0}, {75.0}, {60.0}})) ==
         Sentences{"Test accuracy, against optimizer sgd (70.00 %): not to be told from one seed with optimizer adam "
