@@ -93,8 +93,13 @@ class Link {
 /// What a rank can do next.
 struct Next {
   double begin = kNever;
+  double ready = kNever;  // before `begin` where the rank, or its way out, is busy
   std::size_t channel = 0;
   bool sends = false;
+
+  bool is_before(const Next& other) const {
+    return begin < other.begin || (begin == other.begin && ready < other.ready);
+  }
 };
 
 class Simulation {
@@ -239,7 +244,7 @@ class Simulation {
     }
   }
 
-  double send_begins(const Rank& rank, const Channel& channel, const Channel& other) const {
+  double send_ready(const Rank& rank, const Channel& channel, const Channel& other) const {
     const std::size_t index = channel.arrived.size();
     if (index == channel.sends.size()) return kNever;
     const Task& task = channel.sends[index];
@@ -247,25 +252,25 @@ class Simulation {
     if (segment.writes < task.before) return kNever;
     const auto depth = static_cast<std::size_t>(options_.depth);
     const Rank& receiver = ranks_[channel.peer];
-    double begin = std::max({rank.free_from, segment.written, turn_of(rank, rank.send_turns, task),
+    double ready = std::max({segment.written, turn_of(rank, rank.send_turns, task),
                              turn_of(receiver, receiver.receive_turns, other.receives[index])});
     if (index >= depth) {
       if (other.received.size() + depth <= index) return kNever;
-      begin = std::max(begin, other.received[index - depth]);
+      ready = std::max(ready, other.received[index - depth]);
     }
-    return begin;
+    return ready;
   }
 
-  static double receive_begins(const Rank& rank, const Channel& channel, const Channel& other) {
+  static double receive_ready(const Rank& rank, const Channel& channel, const Channel& other) {
     const std::size_t index = channel.received.size();
     if (index == channel.receives.size() || other.arrived.size() <= index) return kNever;
     const Task& task = channel.receives[index];
     const Segment& segment = rank.segments[task.segment];
     if (segment.steps < task.before) return kNever;
-    return std::max({rank.free_from, segment.stepped, other.arrived[index]});
+    return std::max(segment.stepped, other.arrived[index]);
   }
 
-  /// What can begin first; of what can begin at one time, a send, on which another rank waits.
+  /// What can begin first; of what can begin at one time, what was ready first, or a send, on which another rank waits.
   Next next_of(std::size_t number) const {
     const Rank& rank = ranks_[number];
     Next next;
@@ -273,11 +278,13 @@ class Simulation {
       for (std::size_t i = 0; i < rank.channels.size(); ++i) {
         const Channel& channel = rank.channels[i];
         const Channel& other = ranks_[channel.peer].channels[channel.opposite];
-        double begin = sends ? send_begins(rank, channel, other) : receive_begins(rank, channel, other);
+        Next here{.channel = i, .sends = sends};
+        here.ready = sends ? send_ready(rank, channel, other) : receive_ready(rank, channel, other);
+        here.begin = std::max(here.ready, rank.free_from);
         // A message takes its way in when it leaves, not when it is ready: others that leave before come first.
         if (sends && nodes_[number] != nodes_[channel.peer])
-          begin = std::max(begin, rank.out_free_from - far_.overhead() / 2.0);
-        if (begin < next.begin) next = {begin, i, sends};
+          here.begin = std::max(here.begin, rank.out_free_from - far_.overhead() / 2.0);
+        if (here.is_before(next)) next = here;
       }
     }
     return next;
