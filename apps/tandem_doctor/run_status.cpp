@@ -19,7 +19,8 @@ std::string text_of_group(const comm::GroupView& group) {
   text += comm::text_of(group);
   if (const std::optional<comm::Diagnosis> fault = comm::find_fault(group)) {
     text += "-> " + comm::text_of(*fault);
-  } else if (const int waiting = comm::longest_waiting(group); waiting >= 0) {
+  } else if (const int waiting = comm::longest_waiting(group);
+             waiting >= 0 && comm::is_longer_than_news(group, waiting)) {
     text += "-> " + comm::text_of(comm::explain_wait(group, waiting));
   }
   return text;

@@ -285,6 +285,11 @@ int longest_waiting(const GroupView& group) {
   return longest == nullptr ? -1 : longest->rank;
 }
 
+bool is_longer_than_news(const GroupView& group, int waiting) {
+  constexpr double kOldest = 1.0;
+  return rank_of(group, waiting).waiting_time >= kOldest || std::ranges::none_of(group.ranks, &RankView::is_far);
+}
+
 std::optional<Diagnosis> find_fault(const GroupView& group) {
   if (auto difference = find_difference(group)) return difference;
   return find_gone(group);

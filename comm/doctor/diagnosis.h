@@ -58,6 +58,10 @@ std::optional<Diagnosis> find_fault(const GroupView& group);
 /// The rank that has waited for longest and can still say so; -1 where none waits.
 int longest_waiting(const GroupView& group);
 
+/// Whether the wait of `waiting` is longer than what is shown of ranks of other hosts may be old: else ranks that go on
+/// would look as if they were late.
+bool is_longer_than_news(const GroupView& group, int waiting);
+
 /// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 

@@ -307,3 +307,14 @@ TEST_CASE("a host of which nothing is heard is said to be silent") {
   CHECK_THAT(diagnosis.remedy, ContainsText("a link to it, may be down"));
   CHECK_THAT(text_of(group), ContainsText("rank 1 (host beta, pid 401) has not been heard of for 3.1 s\n"));
 }
+
+TEST_CASE("of a short wait nothing is concluded from news of other hosts, which may be older") {
+  RankView far = busy(1, 41);
+  GroupView group = group_of({waits(0, sum(45)), far});
+  group.ranks[0].waiting_time = 0.2;
+  CHECK(is_longer_than_news(group, 0));
+  group.ranks[1].is_far = true;
+  CHECK_FALSE(is_longer_than_news(group, 0));
+  group.ranks[0].waiting_time = 1.5;
+  CHECK(is_longer_than_news(group, 0));
+}
