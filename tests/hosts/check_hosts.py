@@ -260,13 +260,13 @@ def refuses_interface(args):
 # Of a rank of another host: what is told, where other ranks of its host are left, and where it is alone there.
 OF_A_HOST = r"rank 1 \(host {host}, pid \d+"
 FAULTS = {
-    "stopped": (r"{who}, stopped\) has not entered all_reduce #[67] sum f32\[1000\]; it last finished #[56], ",
+    "stopped": (r"{who}, stopped\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], ",
                 r"{who}, does not run\) does not answer in all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
-    "killed": (r"{who}, ended\) has not entered all_reduce #[67] sum f32\[1000\]; it last finished #[56], ",
+    "killed": (r"{who}, ended\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], ",
                r"{who}, ended\) did not end all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
-    "returns": (r"{who}(, ended)?\) has not entered all_reduce #[67] .*, and has left the group",) * 2,
-    "computes": (r"{who}\) has not entered all_reduce #[67] sum f32\[1000\]; it last finished #[56], .* and is in backward conv2d",) * 2,
-    "order": (r"{who}(, ended)?\) calls broadcast #[67] f32\[1000\] from rank 0, and ranks 0, 2(, 3)? call all_reduce #[67]",) * 2,
+    "returns": (r"{who}(, ended)?\) has not entered all_reduce #[78] .*, and has left the group",) * 2,
+    "computes": (r"{who}\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], .* and is in backward conv2d",) * 2,
+    "order": (r"{who}(, ended)?\) calls broadcast #[78] f32\[1000\] from rank 0, and ranks 0, 2(, 3)? call all_reduce #[78]",) * 2,
 }
 
 

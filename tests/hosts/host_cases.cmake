@@ -7,6 +7,9 @@ endif()
 # tandem_host_case(NAME LABELS... ARGS...)
 function(tandem_host_case name)
   cmake_parse_arguments(CASE "" "" "ARGS;LABELS" ${ARGN})
+  if(TANDEM_SANITIZE AND NOT CASE_ARGS STREQUAL "trains-quickly")
+    set(CASE_LABELS long)
+  endif()
   add_test(NAME "hosts: ${name}" COMMAND timeout -k 5 600 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/hosts/check_hosts.py
     ${MPIEXEC_EXECUTABLE} $<TARGET_FILE_DIR:cifar_train> ${CASE_ARGS})
   set_tests_properties("hosts: ${name}" PROPERTIES ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 620
@@ -25,7 +28,7 @@ endif()
 
 tandem_host_case("two hosts train the bits of one rank alone" ARGS trains-quickly)
 tandem_host_case("messages go over the network of --iface" ARGS uses-interface)
-tandem_host_case("a wrong --iface is refused by each host" ARGS refuses-interface)
+tandem_host_case("a wrong --iface is refused by each host" LABELS long ARGS refuses-interface)
 tandem_host_case("ranks that do not reach each other are named" ARGS connectivity)
 tandem_host_case("a host that cannot be reached ends the run" ARGS unreachable-host)
 set(hang_program --hang-program $<TARGET_FILE:tandem_comm_hang_program>)
