@@ -52,7 +52,7 @@ thread_local std::shared_ptr<Recording> own_recording;  // null: the process's
 
 Recording& recording() { return own_recording ? *own_recording : *recording_of_process(); }
 
-/// Ranges have a listener while any recording is on.
+/// Ranges have a listener while any recording is on. Called with the recording's mutex held.
 void switch_on_or_off(Recording& all, bool is_on) {
   static std::mutex mutex;
   static int recordings = 0;
@@ -183,7 +183,10 @@ TimelineOfThread::TimelineOfThread() {
 }
 
 TimelineOfThread::~TimelineOfThread() {
-  switch_on_or_off(*own_recording, false);
+  {
+    const std::lock_guard lock(own_recording->mutex);
+    switch_on_or_off(*own_recording, false);
+  }
   own_recording = nullptr;
 }
 

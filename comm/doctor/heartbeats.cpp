@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -20,7 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kInterval = 250ms, kPerHost = 10ms;
+constexpr milliseconds kInterval = 250ms, kPerHost = 10ms, kLongestInterval = 500ms;
+static_assert(2 * kLongestInterval < StatusBoard::kSilence);
 
 std::int64_t nanoseconds(milliseconds time) { return std::chrono::nanoseconds(time).count(); }
 
@@ -29,7 +32,7 @@ std::int64_t nanoseconds(milliseconds time) { return std::chrono::nanoseconds(ti
 Heartbeats::Heartbeats(std::shared_ptr<StatusBoard> board, std::vector<FarHost> hosts)
     : board_(std::move(board)),
       hosts_(std::move(hosts)),
-      interval_(nanoseconds(std::max(kInterval, static_cast<int>(hosts_.size()) * kPerHost))) {
+      interval_(nanoseconds(std::clamp(static_cast<int>(hosts_.size()) * kPerHost, kInterval, kLongestInterval))) {
   for (FarHost& host : hosts_) host.heard_at = steady_nanoseconds();
   send();
 }
@@ -44,7 +47,10 @@ void Heartbeats::read(FarHost& host, std::int64_t now) {
     for (const RankView& view : *ranks)
       if (std::ranges::find(host.ranks, view.rank) != host.ranks.end()) board_->show_far(view, now);
   }
-  if (host.link.state() == HostLink::State::ended) board_->show_far_state(host.ranks.front(), ProcessState::ended);
+  // A network that comes back resets connections that one end has given up, of processes that are well.
+  const bool is_believed = !host.link.was_reset() || now - host.heard_at < nanoseconds(StatusBoard::kSilence);
+  if (host.link.state() == HostLink::State::ended && is_believed)
+    board_->show_far_state(host.ranks.front(), ProcessState::ended);
 }
 
 void Heartbeats::judge(const FarHost& host, std::int64_t now) {
@@ -62,6 +68,15 @@ void Heartbeats::beat() {
   next_ = now + interval_;
   for (const FarHost& host : hosts_) judge(host, now);
   send();
+}
+
+void Heartbeats::finish() {
+  const std::string all = frame_of(encode_ranks(board_->look_here()));
+  for (FarHost& host : hosts_) {
+    host.unsent += all;
+    host.link.send(host.unsent);
+    host.link.finish();
+  }
 }
 
 void Heartbeats::send() {
@@ -91,6 +106,16 @@ struct Meeting {
 
 std::string to_text(const Meeting& meeting) {
   return fmt::format("{} {} {}", meeting.token, meeting.port, fmt::join(meeting.addresses, " "));
+}
+
+/// Many groups of many hosts must leave a program the files that it opens itself. "" where there are enough.
+std::string shortage_of_files(std::size_t wanted) {
+  rlimit limit{};
+  const bool is_known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  if (!is_known || HostLink::open_links() + wanted <= limit.rlim_cur / 2) return "";
+  return fmt::format(
+      "host {}: the connections of all groups would be more than half of the {} files that a process may open (ulimit -n)",
+      host_name(), limit.rlim_cur);
 }
 
 Meeting read_meeting(const std::string& text) {
@@ -148,6 +173,8 @@ class Connector {
     Meeting mine;
     mine.token = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
     if (own_ < 0) return mine;
+    problem_ = shortage_of_files(firsts_.size());
+    if (!problem_.empty()) return mine;
     try {
       listener_ = std::make_unique<LinkListener>(interface_ ? interface_->address : 0);
       mine.port = listener_->port();
@@ -166,6 +193,7 @@ class Connector {
   /// Those with lower numbers.
   std::map<int, HostLink> call_lower(const std::vector<Meeting>& meetings, std::uint64_t token) {
     std::map<int, HostLink> links;
+    if (!listener_) return links;
     const auto end = std::chrono::steady_clock::now() + kForAll;
     for (int host = 0; host < own_; ++host) {
       const Meeting& meeting = meetings[static_cast<std::size_t>(host)];

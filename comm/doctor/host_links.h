@@ -20,7 +20,7 @@ class HostLink {
   enum class State : std::uint8_t { open, ended, lost };
 
   /// Takes over an open socket.
-  explicit HostLink(int socket) : socket_(socket) {}
+  explicit HostLink(int socket);
   ~HostLink();
   HostLink(HostLink&& other) noexcept;
   HostLink& operator=(HostLink&&) = delete;
@@ -30,15 +30,25 @@ class HostLink {
   void receive(std::string& into);
   /// Sends what goes at once, and takes it away from `bytes`.
   void send(std::string& bytes);
+  /// Whether the connection ended by a reset, which whatever is between hosts can send as well as a process that was
+  /// killed.
+  bool was_reset() const { return was_reset_; }
+  /// Nothing more is sent. What has come is read first: a connection that is closed before is reset, and what was sent
+  /// may be lost.
+  void finish();
+  /// Connections of this process that are open.
+  static std::size_t open_links();
   /// Whether the other host has confirmed all that was sent, the last of it within a second: it is there, whatever the
   /// process does.
   bool is_confirmed() const;
 
  private:
   void fail(int error);
+  void close_socket();
 
   int socket_;
   State state_ = State::open;
+  bool was_reset_ = false;
 };
 
 /// What both ends of a connection must know of each other.

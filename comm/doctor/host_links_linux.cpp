@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -50,11 +51,17 @@ void bind_to(int socket, std::uint32_t address) {
           address_text(address), std::strerror(errno));
 }
 
+std::atomic<std::size_t> links_of_process{0};
+
 /// Whether the socket is ready for these events in time.
 bool is_ready(int socket, short events, Clock::time_point end) {
-  const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
   pollfd asked{socket, events, 0};
-  return ::poll(&asked, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) == 1;
+  int ready = 0;
+  do {  // again where a signal came between
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    ready = ::poll(&asked, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  } while (ready < 0 && errno == EINTR);
+  return ready == 1;
 }
 
 void send_at_once(int socket) {
@@ -78,17 +85,27 @@ LinkKey read_key(int socket, Clock::time_point end) {
 
 }  // namespace
 
-HostLink::~HostLink() {
-  if (socket_ >= 0) ::close(socket_);
-}
+HostLink::HostLink(int socket) : socket_(socket) { ++links_of_process; }
 
-HostLink::HostLink(HostLink&& other) noexcept : socket_(std::exchange(other.socket_, -1)), state_(other.state_) {}
+HostLink::~HostLink() { close_socket(); }
+
+HostLink::HostLink(HostLink&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)), state_(other.state_), was_reset_(other.was_reset_) {}
+
+std::size_t HostLink::open_links() { return links_of_process; }
+
+void HostLink::close_socket() {
+  if (socket_ < 0) return;
+  ::close(std::exchange(socket_, -1));
+  --links_of_process;
+}
 
 void HostLink::fail(int error) {
   if (error == EAGAIN || error == EWOULDBLOCK || error == EINTR) return;
   // A process that was killed while it had not read all is answered for by a reset.
-  state_ = error == 0 || error == ECONNRESET || error == EPIPE ? State::ended : State::lost;
-  ::close(std::exchange(socket_, -1));
+  was_reset_ = was_reset_ || error == ECONNRESET || error == EPIPE;
+  state_ = error == 0 || was_reset_ ? State::ended : State::lost;
+  close_socket();
 }
 
 void HostLink::receive(std::string& into) {
@@ -107,8 +124,17 @@ void HostLink::send(std::string& bytes) {
   const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (count >= 0)
     bytes.erase(0, static_cast<std::size_t>(count));
-  else if (errno != EPIPE && errno != ECONNRESET)  // what has come is still to be read, and says so then
+  else if (errno == EPIPE || errno == ECONNRESET)
+    was_reset_ = true;  // what has come is still to be read, and says so then
+  else
     fail(errno);
+}
+
+void HostLink::finish() {
+  if (state_ != State::open) return;
+  std::string rest;
+  receive(rest);
+  if (state_ == State::open) ::shutdown(socket_, SHUT_WR);
 }
 
 bool HostLink::is_confirmed() const {

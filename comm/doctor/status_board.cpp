@@ -211,8 +211,6 @@ std::vector<RankView> StatusBoard::look_here() const {
 void StatusBoard::show_far(const RankView& view, std::int64_t now) {
   const auto ago = [now](double seconds) { return now - static_cast<std::int64_t>(std::min(seconds, 1e9) * 1e9); };
   RankStatus& status = statuses_[static_cast<std::size_t>(view.rank)];
-  status.heard_state.store(static_cast<std::int32_t>(view.state), std::memory_order_release);
-  status.is_inferred.store(0, std::memory_order_relaxed);
   status.end.store(view.end, std::memory_order_release);
   for (const OperationView& operation : view.collectives)
     status.collectives[operation.number % RankStatus::kCollectives].set(operation);
@@ -228,6 +226,9 @@ void StatusBoard::show_far(const RankView& view, std::int64_t now) {
   status.activity.set(view.activity);
   status.long_work.store(view.is_in_long_work ? 1 : 0, std::memory_order_release);
   status.has_found_fault.store(view.has_found_fault ? 1 : 0, std::memory_order_release);
+  // Last: whoever sees that it has ended is to see all that it did.
+  status.is_inferred.store(0, std::memory_order_relaxed);
+  status.heard_state.store(static_cast<std::int32_t>(view.state), std::memory_order_release);
   status.heard_at.store(now, std::memory_order_release);
   status.magic.store(RankStatus::kFar, std::memory_order_release);
 }

@@ -78,7 +78,7 @@ void Watchdog::work() {
     lock.lock();
     if (has_told) return;
   }
-  if (heartbeats_) heartbeats_->send();  // that this rank has left
+  if (heartbeats_) heartbeats_->finish();
 }
 
 void Watchdog::update_own_times(Seconds passed) {

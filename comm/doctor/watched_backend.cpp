@@ -47,8 +47,9 @@ class Watch {
       : options_(options),
         board_(std::make_shared<StatusBoard>(backend, options.timeout)),
         shown_activity_(board_->mine()),
-        watchdog_(board_, make_heartbeats(backend, board_, options.interface, far_obstacle_), options.timeout,
-                  [this](const auto&... fault) { end(fault...); }) {
+        watchdog_(board_,
+                  options.tells_hosts ? make_heartbeats(backend, board_, options.interface, far_obstacle_) : nullptr,
+                  options.timeout, [this](const auto&... fault) { end(fault...); }) {
     if (options_.end_all) follow_for_leave_together(board_);
   }
   ~Watch() {
@@ -60,10 +61,17 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  const WatchOptions& options() const { return options_; }
+  /// Of groups of some of these ranks. Hosts that cannot be connected are not tried again, which takes seconds.
+  WatchOptions options_of_subgroups() const {
+    WatchOptions options = options_;
+    options.tells_hosts = options.tells_hosts && far_obstacle_.empty();
+    return options;
+  }
   std::string notice() const {
     if (!board_->obstacle().empty()) return "ranks do not see what the others do: " + board_->obstacle();
-    if (!far_obstacle_.empty()) return "some hosts do not see what ranks of others do: " + far_obstacle_;
+    if (!far_obstacle_.empty())
+      return "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " +
+             far_obstacle_;
     return "";
   }
   RankStatus& status() { return board_->mine(); }
@@ -250,7 +258,7 @@ class WatchedBackend final : public Backend {
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::string notice;  // was told of the whole group
-    return watch(backend_.subgroup(members), watch_->options(), notice);
+    return watch(backend_.subgroup(members), watch_->options_of_subgroups(), notice);
   }
   std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
     std::shared_ptr<Storage> storage;
