@@ -4,38 +4,60 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tandem::sgd_lab {
 
 namespace {
 
-BatchRun train_with(int factor, bool is_scaled, const LabOptions& options, const Examples& examples) {
-  TrainingPlan plan = plan_of(options);
-  plan.steps = options.steps / factor;
-  plan.batch_per_rank = kBatchPerRank * factor;
+/// Of all ranks, before the first step and behind each.
+std::vector<double> examples_by_step(const Run& run) {
+  std::vector<double> examples{0.0};
+  for (std::size_t step = 0; step < run[0].batches.size(); ++step) {
+    examples.push_back(examples.back());
+    for (const RankRecord& rank : run) examples.back() += static_cast<double>(rank.batches[step].size());
+  }
+  return examples;
+}
+
+BatchRun train_with(int factor, bool is_scaled, TrainingPlan plan, const Examples& examples) {
+  plan.steps /= factor;
+  plan.batch_factor = factor;
   plan.keeps_weights = false;
   if (is_scaled) plan.learning_rate *= factor;
-  BatchRun run{.factor = factor,
-               .learning_rate = plan.learning_rate,
-               .batch = plan.batch_per_rank * plan.ranks,
-               .examples = {},
-               .losses = mean_losses(train_replicas(plan, examples))};
-  for (std::size_t step = 0; step < run.losses.size(); ++step)
-    run.examples.push_back(static_cast<double>(run.batch) * static_cast<double>(step));
-  return run;
+  const Run run = train_replicas(plan, examples);
+  return {.factor = factor,
+          .learning_rate = plan.learning_rate,
+          .batch = kBatchPerRank * factor * plan.ranks,
+          .examples = examples_by_step(run),
+          .losses = mean_losses(run)};
+}
+
+int largest_factor(int steps) {
+  int largest = 1;
+  while (largest < 8 && 2 * largest <= steps) largest *= 2;
+  return largest;
 }
 
 }  // namespace
 
 BatchLesson make_batch_lesson(const LabOptions& options, const Examples& examples) {
   BatchLesson lesson;
-  for (const int factor : {1, 2, 4, 8}) {
-    if (factor > options.steps) break;
-    lesson.same.push_back(train_with(factor, false, options, examples));
-    lesson.scaled.push_back(factor == 1 ? lesson.same.front() : train_with(factor, true, options, examples));
+  const int largest = largest_factor(options.steps);
+  TrainingPlan plan = plan_of(options);
+  plan.steps = options.steps / largest * largest;
+  for (int factor = 1; factor <= largest; factor *= 2) {
+    lesson.same.push_back(train_with(factor, false, plan, examples));
+    lesson.scaled.push_back(factor == 1 ? lesson.same.front() : train_with(factor, true, plan, examples));
   }
   return lesson;
+}
+
+std::string examples_text(const BatchLesson& lesson) {
+  const BatchRun &small = lesson.same.front(), &large = lesson.same.back();
+  std::string text = fmt::format("Each run has seen the same examples, {:.0f} in all", small.examples.back());
+  if (large.factor > 1)
+    text += fmt::format(": {} batches of {}, or {} of {}", small.losses.size() - 1, small.batch,
+                        large.losses.size() - 1, large.batch);
+  return text + ".";
 }
 
 std::string batch_text(const BatchLesson& lesson) {

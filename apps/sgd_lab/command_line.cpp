@@ -20,7 +20,7 @@ std::optional<LabOptions> read_command_line(int argc, const char* const* argv) {
     apps::expect_whole_number(*app.add_option(name, value, help), least, most);
   };
   number("--ranks", ranks, 2, 8, "How many replicas train together");
-  number("--steps", steps, 1, 1000, "Steps of each run");
+  number("--steps", steps, 1, 1000, "Steps of each run; of those by larger batches so many at most");
   number("--seed", seed, 0, 1000000, "Of examples, their order, and initial weights");
   app.add_option(
       "--chapter", chapter,

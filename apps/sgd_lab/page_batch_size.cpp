@@ -12,7 +12,8 @@ void add_batch_sizes(HtmlWriter& html, const Lesson& lesson) {
   html.element("h2", "8. Larger batches");
   html.element("p",
                "N ranks have N times the batch of one, or the batch of one in N parts. A larger batch costs fewer "
-               "exchanges for as many examples, and gives fewer updates. Each line has seen the same examples.");
+               "exchanges for as many examples, and gives fewer updates. " +
+                   examples_text(batches));
   html.open("div", {{"class", "grid"}});
   train::report::add_chart(html, batch_chart("Loss, all by one learning rate", batches.same));
   train::report::add_chart(html, batch_chart("Loss, the learning rate scaled as the batch", batches.scaled));

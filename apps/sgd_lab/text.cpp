@@ -139,7 +139,7 @@ std::string lesson_text(const Lesson& lesson) {
   if (options.shows(Chapter::speed_up))
     text += fmt::format("\n7. What more ranks gain\n{}\n{}", speed_text(lesson), to_text(speed_table(lesson)));
   if (options.shows(Chapter::batch_size))
-    text += fmt::format("\n8. Larger batches\nThe loss on held-out examples, when as many examples were seen.\n{}",
+    text += fmt::format("\n8. Larger batches\nThe loss on held-out examples. {}\n{}", examples_text(lesson.batches),
                         to_text(batch_table(lesson.batches)));
   if (options.shows(Chapter::broken)) text += "\n9. What breaks when a part is left out\n";
   for (const BrokenRun& run : lesson.broken) text += broken_lines(lesson, run);

@@ -103,13 +103,30 @@ Flat averaged(comm::ProcessGroup& group, const Flat& gradient, bool is_reversed)
   return result;
 }
 
-std::vector<std::int64_t> batch_of(const data::DistributedSampler& sampler, std::int64_t per_rank, int step) {
-  const std::int64_t global_batch = per_rank * sampler.world_size();
-  const std::int64_t batches = sampler.batches(global_batch, true);
-  const std::vector<std::int64_t> order = sampler.order(static_cast<std::uint32_t>(step / batches));
-  const data::BatchPart part = sampler.part(step % batches, global_batch);
-  return {order.begin() + part.begin, order.begin() + part.begin + part.count};
-}
+/// A rank's examples in batches of kBatchPerRank, epoch by epoch. An epoch's last batch is left out unless it is full.
+class Batches {
+ public:
+  explicit Batches(const data::DistributedSampler& sampler)
+      : sampler_(sampler),
+        global_batch_(kBatchPerRank * sampler.world_size()),
+        in_epoch_(sampler.batches(global_batch_, true)) {}
+
+  /// The next `count` in one.
+  std::vector<std::int64_t> next(int count) {
+    std::vector<std::int64_t> joined;
+    for (const std::int64_t end = taken_ + count; taken_ < end; ++taken_) {
+      if (taken_ % in_epoch_ == 0) order_ = sampler_.order(static_cast<std::uint32_t>(taken_ / in_epoch_));
+      const data::BatchPart part = sampler_.part(taken_ % in_epoch_, global_batch_);
+      joined.insert(joined.end(), order_.begin() + part.begin, order_.begin() + part.begin + part.count);
+    }
+    return joined;
+  }
+
+ private:
+  const data::DistributedSampler& sampler_;
+  std::int64_t global_batch_, in_epoch_, taken_ = 0;
+  std::vector<std::int64_t> order_;  ///< of the epoch
+};
 
 /// It rises in even steps.
 double learning_rate_at(const TrainingPlan& plan, int step) {
@@ -122,6 +139,7 @@ void train(comm::ProcessGroup& group, const TrainingPlan& plan, const Examples& 
   const std::optional<Part> without = plan.without;
   const int share = without == Part::sampler ? 0 : rank;
   const data::DistributedSampler sampler(examples.training.size(), group.size(), share, true, plan.seed);
+  Batches batches(sampler);
   Replica replica(examples, plan.seed + static_cast<std::uint64_t>(rank));
   optim::SGD optimizer(replica.parameters(), {.lr = plan.learning_rate, .momentum = kMomentum});
   record.drawn = replica.weights();
@@ -136,7 +154,7 @@ void train(comm::ProcessGroup& group, const TrainingPlan& plan, const Examples& 
   };
   note();
   for (int step = 0; step < plan.steps; ++step) {
-    record.batches.push_back(batch_of(sampler, plan.batch_per_rank, step));
+    record.batches.push_back(batches.next(plan.batch_factor));
     const Clock::time_point begin = Clock::now();
     replica.compute_gradient(record.batches.back());
     const Flat own = replica.gradient();

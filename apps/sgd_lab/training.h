@@ -40,7 +40,7 @@ struct TrainingPlan {
   int ranks = 0, steps = 0;
   std::uint64_t seed = 0;
   std::optional<Part> without = {};  ///< a part of synchronous SGD
-  std::int64_t batch_per_rank = kBatchPerRank;
+  int batch_factor = 1;  ///< how many batches of kBatchPerRank a rank, which follow each other, a step has as one
   double learning_rate = kLearningRate;
   int warm_up = 0;            ///< steps in which the learning rate rises to that, from kLearningRate on
   bool keeps_weights = true;  ///< those of each step; else RankRecord::weights stays empty

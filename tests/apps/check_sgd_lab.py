@@ -130,7 +130,9 @@ def check_speed_ups(text):
 
 
 def check_batch_sizes(text, steps):
-    part = section(text, 8)
+    """The largest batch divides what runs take of the `steps`."""
+    part, steps = section(text, 8), steps // 8 * 8
+    check(f"Each run has seen the same examples, {8 * RANKS * steps} in all: " in " ".join(part.split()), part)
     rows = [rows_of(text, 8, f"{factor} x batch") for factor in (1, 2, 4, 8)]
     check([row[:2] for row in rows] == [[str(8 * RANKS * factor), str(steps // factor)] for factor in (1, 2, 4, 8)], part)
     check([float(row[3]) for row in rows] == [0.02, 0.04, 0.08, 0.16] and rows[0][2] == rows[0][4], part)
@@ -170,6 +172,7 @@ def check_text(program):
     check_times(text)
     check_speed_ups(text)
     check_batch_sizes(text, 40)
+    check_batch_sizes(run(program, "--steps", "47", "--chapter", "batch-size"), 47)
     check_broken(text, "sync-init", "Its replicas differ before the first step", True)
     check_broken(text, "sync-grad", "Its replicas differ from step 1 on", True)
     check_broken(text, "sampler", "Its replicas never differ; rank 0's weights and those of the intact run differ from step 1 on", False)

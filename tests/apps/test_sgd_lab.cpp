@@ -161,6 +161,45 @@ TEST_CASE("sgd_lab: larger batches see as many examples, in fewer steps") {
   }
 }
 
+TEST_CASE("sgd_lab: larger batches see as many examples where they do not divide the steps") {
+  const Examples examples = make_examples(1);
+  // Of the steps, as many as the largest factor divides.
+  const int cases[][3] = {{15, 8, 8}, {13, 8, 8}, {7, 4, 4}, {3, 2, 2}, {1, 1, 1}};
+  for (const auto& [steps, factor, taken] : cases) {
+    CAPTURE(steps);
+    LabOptions options;
+    options.ranks = 2;
+    options.steps = steps;
+    const BatchLesson lesson = make_batch_lesson(options, examples);
+    CHECK(lesson.same.back().factor == factor);
+    for (const std::vector<BatchRun>& runs : {lesson.same, lesson.scaled})
+      for (const BatchRun& run : runs) {
+        CHECK(run.examples.back() == 2.0 * kBatchPerRank * taken);
+        CHECK(run.examples.size() == run.losses.size());
+        CHECK((run.losses.size() - 1) * static_cast<std::size_t>(run.factor) == static_cast<std::size_t>(taken));
+      }
+  }
+}
+
+TEST_CASE("sgd_lab: larger batches see the same examples beyond an epoch") {
+  const Examples examples = make_examples(1);
+  // 150 batches of 8 ranks are an epoch, which has no whole number of batches that are 8 times as large.
+  const auto seen = [&](int factor) {
+    TrainingPlan plan{.ranks = 8, .steps = 160 / factor, .seed = 3, .batch_factor = factor, .keeps_weights = false};
+    std::vector<std::vector<std::int64_t>> batches(20);  // of 8 times the examples, of all ranks
+    for (const RankRecord& rank : train_replicas(plan, examples))
+      for (std::size_t step = 0; step < rank.batches.size(); ++step) {
+        std::vector<std::int64_t>& batch = batches[step * static_cast<std::size_t>(factor) / 8];
+        batch.insert(batch.end(), rank.batches[step].begin(), rank.batches[step].end());
+      }
+    for (auto& batch : batches) std::ranges::sort(batch);
+    return batches;
+  };
+  const auto small = seen(1);
+  CHECK(small[19].size() == 8 * 8 * kBatchPerRank);
+  CHECK(seen(8) == small);
+}
+
 TEST_CASE("sgd_lab: what is said of larger batches is what their losses are") {
   BatchLesson lesson;
   lesson.same = {{.factor = 1, .batch = 32, .examples = {}, .losses = {2.0, 1.5, 1.0}},
@@ -171,6 +210,9 @@ TEST_CASE("sgd_lab: what is said of larger batches is what their losses are") {
   CHECK_THAT(text, ContainsText("to 1.7500 in 1 update with the same learning rate, and to 2.1000 with 8 times that"));
   CHECK_THAT(text, ContainsText("25 % and -10 % of what the small batch gained"));
   CHECK_THAT(batch_text({{lesson.same[0]}, {lesson.scaled[0]}}), ContainsText("too few examples"));
+  lesson.same[0].examples = {0.0, 32.0, 64.0};
+  CHECK(examples_text(lesson) == "Each run has seen the same examples, 64 in all: 2 batches of 32, or 1 of 256.");
+  CHECK(examples_text({{lesson.same[0]}, {lesson.scaled[0]}}) == "Each run has seen the same examples, 64 in all.");
   lesson.same[0].losses = {2.0, 2.5};
   CHECK(batch_text(lesson).find('%') == std::string::npos);
 }
