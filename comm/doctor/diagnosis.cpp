@@ -103,7 +103,8 @@ std::string_view remedy_for_end(RankEnd end) {
 
 Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vector<int> gone) {
   const RankView& first = rank_of(group, gone.front());
-  Diagnosis result{.is_final = has_ended(first) && first.end == RankEnd::none && !first.is_inferred, .blamed = std::move(gone)};
+  Diagnosis result{.is_final = has_ended(first) && first.end == RankEnd::none && !first.is_inferred,
+                   .blamed = std::move(gone)};
   const OperationView& operation = waiting.waits_for;
   const std::string waited_in = describe(operation);
   const bool has_entered = !operation.is_message() && first.started >= operation.number;

@@ -114,7 +114,8 @@ std::string shortage_of_files(std::size_t wanted) {
   const bool is_known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
   if (!is_known || HostLink::open_links() + wanted <= limit.rlim_cur / 2) return "";
   return fmt::format(
-      "host {}: the connections of all groups would be more than half of the {} files that a process may open (ulimit -n)",
+      "host {}: the connections of all groups would be more than half of the {} files that a process may open (ulimit "
+      "-n)",
       host_name(), limit.rlim_cur);
 }
 

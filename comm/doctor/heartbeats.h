@@ -23,7 +23,8 @@ struct FarHost {
 };
 
 /// Of the first rank of a host; used by its watchdog alone. Sends what the ranks of this host show to all other hosts
-/// every 250 ms, with more than 25 hosts every 10 ms for each, at most every 500 ms, and shows on the board what comes from there.
+/// every 250 ms, with more than 25 hosts every 10 ms for each, at most every 500 ms, and shows on the board what comes
+/// from there.
 ///
 /// What is seen of a host besides: the first rank's process has ended where its connection is closed; it does not run
 /// (stopped, or held) where its host confirms what is sent and nothing comes. Where neither comes, the host or the

@@ -61,6 +61,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
+  const WatchOptions& options() const { return options_; }
   /// Of groups of some of these ranks. Hosts that cannot be connected are not tried again, which takes seconds.
   WatchOptions options_of_subgroups() const {
     WatchOptions options = options_;
@@ -70,7 +71,8 @@ class Watch {
   std::string notice() const {
     if (!board_->obstacle().empty()) return "ranks do not see what the others do: " + board_->obstacle();
     if (!far_obstacle_.empty())
-      return "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " +
+      return "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them "
+             "wait): " +
              far_obstacle_;
     return "";
   }

@@ -153,7 +153,9 @@ TEST_CASE("a connection that is finished ends, and is not reset; an end that is 
     caller.send(bytes);
     std::this_thread::sleep_for(50ms);
     if (finishes) called.finish();
-    { const HostLink dropped = std::move(called); }
+    {
+      const HostLink dropped = std::move(called);
+    }
     std::this_thread::sleep_for(50ms);
     caller.receive(come);
     CHECK(caller.state() == HostLink::State::ended);
@@ -240,7 +242,9 @@ TEST_CASE("where hosts cannot be connected a notice says so, and ranks of others
 
   std::string notice;
   const auto watched = watch(std::make_unique<OneOfTwo>(1), {}, notice);
-  CHECK(notice == "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " + why);
+  CHECK(notice ==
+        "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " +
+            why);
 }
 
 TEST_CASE("what heartbeats cost", "[.timing]") {
