@@ -24,15 +24,18 @@ double last_of(const RunData& run, double Epoch::* field) {
   return kMissing;
 }
 
+/// What a run had, and took, before it diverged is no result.
+bool has_diverged(const RunData& run) { return run.state == train::report::RunState::diverged; }
+
 template <double Epoch::* kField>
 double last(const RunData& run, const RunData* /*baseline*/) {
-  // What a run had before it diverged is no result.
-  return run.state == train::report::RunState::diverged ? kMissing : last_of(run, kField);
+  return has_diverged(run) ? kMissing : last_of(run, kField);
 }
 
 /// Those of an epoch behind the first one, which begins with cold caches, where there are several.
 template <typename Figure>
 double mean_of_later_epochs(const RunData& run, const Figure& figure) {
+  if (has_diverged(run)) return kMissing;
   double sum = 0.0;
   int count = 0;
   for (std::size_t i = run.epochs.size() > 1 ? 1 : 0; i < run.epochs.size(); ++i) {
@@ -49,7 +52,9 @@ double entry(const NumberTable& table, std::string_view name) {
   return found == table.end() ? kMissing : found->second;
 }
 
-double seconds(const RunData& run, const RunData* /*baseline*/) { return train::report::seconds_of(run); }
+double seconds(const RunData& run, const RunData* /*baseline*/) {
+  return has_diverged(run) ? kMissing : train::report::seconds_of(run);
+}
 
 double images_per_second(const RunData& run, const RunData* /*baseline*/) {
   return mean_of_later_epochs(run, [](const Epoch& epoch) { return epoch.images_per_second; });
@@ -80,11 +85,11 @@ double optimizer_memory(const RunData& run, const RunData* /*baseline*/) {
 double skipped_steps(const RunData& run, const RunData* /*baseline*/) {
   double sum = 0.0;
   for (const Epoch& epoch : run.epochs) sum += epoch.skipped_steps;
-  return run.epochs.empty() ? kMissing : sum;
+  return run.epochs.empty() || has_diverged(run) ? kMissing : sum;
 }
 
 double epochs(const RunData& run, const RunData* /*baseline*/) {
-  return run.epochs.empty() ? kMissing : static_cast<double>(run.epochs.back().epoch);
+  return run.epochs.empty() || has_diverged(run) ? kMissing : static_cast<double>(run.epochs.back().epoch);
 }
 
 double speed_up(const RunData& run, const RunData* baseline) {

@@ -105,8 +105,9 @@ Table table_of(const Results& results) {
     const PointResult& point = results.points[i];
     std::vector<std::string> row;
     add_coordinates(row, results, i, dimensions);
-    const auto done = std::ranges::count_if(point.seeds, [](const SeedResult& s) { return is_done(s.run.outcome); });
-    row.push_back(std::to_string(done));
+    const auto finished = std::ranges::count_if(
+        point.seeds, [](const SeedResult& seed) { return seed.run.outcome == RunOutcome::finished; });
+    row.push_back(std::to_string(finished));
     for (std::size_t k = 0; k < results.measures.size(); ++k)
       row.push_back(sample_text(point.samples[k], results.measures[k]->unit));
     table.rows.push_back(std::move(row));

@@ -1,5 +1,6 @@
 // Sentences over results that no program has made: ties, noise, failures, one seed, NaN.
 #include "apps/study/reading.h"
+#include "apps/study/tables.h"
 #include "tests/apps/study_support.h"
 #include "tests/support/catch.h"
 
@@ -97,6 +98,22 @@ TEST_CASE("what failed has no figure, and says why") {
   CHECK(failures_of(results) ==
         Sentences{"Failed, out of memory: optimizer adam (seeds 1 and 2).",
                   "Diverged, the loss of step 7 is not a finite number: optimizer rmsprop (seed 2)."});
+}
+
+TEST_CASE("a run that diverged early is not the fastest, and counts as no seed") {
+  const Study study = test::study_of(
+      "title = \"T\"\nmeasure = [\"seconds\", \"epoch_seconds\", \"images_per_second\", \"epochs\", "
+      "\"skipped_steps\", \"speed_up\"]\n[grid]\nlr = [0.1, 10]\n");
+  KeptRun whole = finished_run(70.0, 10.0), diverged = diverged_run(10.0);
+  for (KeptRun* const run : {&whole, &diverged})
+    for (auto& epoch : run->data->epochs) epoch.skipped_steps = 1.0;
+  const Results results = test::results_of(study, {{whole, whole}, {whole, diverged}});
+  for (const Sample& sample : results.points[0].samples) CHECK(sample.count == 2);
+  for (const Sample& sample : results.points[1].samples) CHECK(sample.count == 1);
+  CHECK(results.points[1].samples[0].mean == 10.0);
+  const Table table = table_of(results);
+  CHECK(table.rows[0][1] == "2");
+  CHECK(table.rows[1][1] == "1");
 }
 
 TEST_CASE("a baseline without a figure, and figures that are no numbers, are told") {
