@@ -41,10 +41,15 @@ void measure(Results& results) {
   }
 }
 
+/// The larger, the better. NaN where a seed diverged or failed: a value that does not always work is not the best.
 double best_figure(const Results& results, const PointResult& point) {
   const Measure& measure = find_measure(results.plan.study.best_by);
   std::vector<double> values;
-  for (const SeedResult& result : point.seeds) values.push_back(measured(measure, result.run, nullptr));
+  for (const SeedResult& result : point.seeds) {
+    if (result.run.outcome == RunOutcome::diverged || result.run.outcome == RunOutcome::failed)
+      return train::report::kMissing;
+    values.push_back(measured(measure, result.run, data_of_seed(results.points[point.baseline], result.seed)));
+  }
   const double mean = sample_of(values).mean;
   return measure.better == Better::lower ? -mean : mean;
 }

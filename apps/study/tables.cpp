@@ -115,6 +115,15 @@ Table table_of(const Results& results) {
   return table;
 }
 
+std::string note_of_best(const Study& study) {
+  if (study.best_of.empty()) return "";
+  const std::string text = fmt::format("Of each, the {} with the best {} of all its seeds is shown", study.best_of,
+                                       find_measure(study.best_by).title);
+  constexpr std::string_view kOfTestImages[] = {"test_accuracy", "test_loss", "gap"};
+  if (std::ranges::find(kOfTestImages, study.best_by) == std::end(kOfTestImages)) return text + ".";
+  return text + ": chosen by the test images, so that its figures on them flatter.";
+}
+
 Table differences_of(const Results& results) {
   Table table;
   for (const char* const name : {"measure", "point", "against"}) add_column(table, name, false);
@@ -284,8 +293,9 @@ void write_tables(const Results& results, const std::string& folder) {
   write("runs.csv", csv(runs_table(results)));
   write("epochs.csv", csv(epochs_table(results)));
   write("results.json", json_text(results));
-  write("table.md", markdown(table));
-  write("table.tex", latex(table));
+  const std::string note = note_of_best(results.plan.study);
+  write("table.md", markdown(table) + (note.empty() ? "" : "\n" + note + "\n"));
+  write("table.tex", latex(table) + (note.empty() ? "" : "\n\\smallskip\n{\\footnotesize " + latex_text(note) + "}\n"));
 }
 
 }  // namespace tandem::study

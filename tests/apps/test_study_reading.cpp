@@ -173,6 +173,36 @@ TEST_CASE("of what is tried for the best, the best alone is shown") {
   CHECK_THAT(reading.at(2), test::ContainsText("lr 0.1 has its best lr at the largest value that was tried"));
 }
 
+TEST_CASE("a value of which a seed diverged or failed is not the best") {
+  const Study study =
+      test::study_of("title = \"T\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\nlr = [0.1, 1, 10]\n");
+  const Results results = test::results_of(study, {{finished_run(50.0, 1.0), finished_run(51.0, 1.0)},
+                                                   {finished_run(90.0, 1.0), diverged_run(80.0)},
+                                                   {failed_run("x"), finished_run(95.0, 1.0)}});
+  CHECK(results.shown == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("the best by a figure against the baseline is that with the best such figure") {
+  const Study study = test::study_of(
+      "title = \"T\"\nmeasure = \"speed_up\"\nbest-of = \"lr\"\nbest-by = \"speed_up\"\n[grid]\noptimizer = [\"sgd\", "
+      "\"adam\"]\nlr = [0.1, 1]\n");
+  const auto run = [](double seconds) { return std::vector<KeptRun>{finished_run(50.0, seconds)}; };
+  const Results results = test::results_of(study, {run(4.0), run(4.0), run(4.0), run(2.0)});
+  CHECK(results.shown == std::vector<std::size_t>{0, 3});
+}
+
+TEST_CASE("tables say that a best by the test images flatters") {
+  const auto note = [](const std::string& by) {
+    return note_of_best(test::study_of("title = \"T\"\nbest-of = \"lr\"\n" + by + "[grid]\nlr = [0.1, 1]\n"));
+  };
+  CHECK(note("") ==
+        "Of each, the lr with the best test accuracy of all its seeds is shown: chosen by the test images, so that its "
+        "figures on them flatter.");
+  CHECK(note("best-by = \"validation_accuracy\"\n") ==
+        "Of each, the lr with the best validation accuracy of all its seeds is shown.");
+  CHECK(note_of_best(optimizers()).empty());
+}
+
 TEST_CASE("what may be impossible on a machine is no failure") {
   const Study study =
       test::study_of("title = \"T\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\noptional = true\nlr = 1\n");
