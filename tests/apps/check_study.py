@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Studies from their file to their report, on synthetic images: check_study.py run|stop|browser STUDY FOLDER
+"""Studies from their file to their report, on synthetic images: check_study.py run|stop|limit|browser STUDY FOLDER
 
 run: a study with a run that cannot be has a report with all others, and says why; its figures are those of the runs' logs, computed
 again here; the same command runs nothing again but what failed; other settings and more seeds are runs of their own.
 stop: SIGTERM and SIGKILL at some moment; the same command then makes what is missing, and nothing twice.
+limit: a run that takes longer than its limit fails, with that reason; stopped when it is tried again, it is one that goes on.
 browser: the report in headless Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels. Exit
 code 77 where there is no Chromium.
 """
@@ -154,6 +155,30 @@ def stopped(study):
         check("another study works in this folder" in run(command, code=2).stderr, "two at a time")
 
 
+def outcomes():
+    with open("out/my/runs.csv") as file:
+        return [(row["outcome"], row["reason"]) for row in csv.DictReader(file)]
+
+
+def limited(study):
+    """A run that takes too long fails by name; tried again and stopped, it is one that goes on."""
+    long = (FILE % ("all", "adam")).replace("epochs = 1", "epochs = 10000").replace("[16, 32]", "[16]").replace(', "adam"', "")
+    pathlib.Path("my.toml").write_text(long)
+    command = [study, "run", "my.toml", "--out", "out", "--seeds", "1", "--timeout"]
+    done = run([*command, "3"], code=1)
+    check("did not end within" in done.stderr, done.stderr)
+    check([name for name, _ in outcomes()] == ["failed"] and "did not end within" in outcomes()[0][1], outcomes())
+    process = subprocess.Popen([*command, "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    file = next(pathlib.Path("out/runs").glob("my-*/environment.json"))
+    deadline = time.time() + 60
+    while '"running"' not in file.read_text() and time.time() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    check(process.returncode == 143, err)
+    check([name for name, _ in outcomes()] == ["interrupted"], outcomes())
+
+
 def in_browser(study):
     program = find_browser()
     if program is None:
@@ -178,7 +203,7 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     os.chdir(folder)
-    {"run": whole, "stop": stopped, "browser": in_browser}[part](study)
+    {"run": whole, "stop": stopped, "limit": limited, "browser": in_browser}[part](study)
 
 
 main()
