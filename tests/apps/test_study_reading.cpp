@@ -191,6 +191,32 @@ TEST_CASE("the best by a figure against the baseline is that with the best such 
   CHECK(results.shown == std::vector<std::size_t>{0, 3});
 }
 
+TEST_CASE("the edge of what was tried is told of whole runs alone") {
+  const Study study =
+      test::study_of("title = \"T\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\nlr = [0.1, 1, 10]\n");
+  const auto edges = [&](const std::vector<std::vector<KeptRun>>& runs) {
+    std::string text;
+    for (const std::string& sentence : reading_of(test::results_of(study, runs)))
+      if (sentence.find("that was tried") != sentence.npos) text += sentence;
+    return text;
+  };
+  const auto run = [](double accuracy) { return std::vector<KeptRun>{finished_run(accuracy, 1.0)}; };
+  const std::vector<KeptRun> none(1), diverged{diverged_run(1.0)};
+  CHECK_THAT(edges({run(50.0), run(40.0), diverged}), test::ContainsText("lr 0.1 has its best lr at the smallest"));
+  CHECK(edges({none, none, none}).empty());
+  CHECK(edges({run(kNaN), run(kNaN), run(kNaN)}).empty());
+  CHECK(edges({run(50.0), none, none}).empty());
+  CHECK(edges({run(50.0), diverged, run(40.0)}).empty());
+  CHECK(edges({run(50.0), run(60.0), diverged}).empty());
+}
+
+TEST_CASE("where all are the very same, none is called the best") {
+  CHECK(reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {70.0, 70.0}})).at(1) ==
+        "All that have a figure of it have the same test accuracy (70.00 % \xC2\xB1 0.00).");
+  CHECK(reading_of(accuracies({{70.0}, {70.0}, {70.0}})).at(1) ==
+        "All that have a figure of it have the same test accuracy (70.00 %).");
+}
+
 TEST_CASE("tables say that a best by the test images flatters") {
   const auto note = [](const std::string& by) {
     return note_of_best(test::study_of("title = \"T\"\nbest-of = \"lr\"\n" + by + "[grid]\nlr = [0.1, 1]\n"));
