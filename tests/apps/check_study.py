@@ -121,6 +121,23 @@ def whole(study):
     page = pathlib.Path("out/report.html").read_bytes()
     run([study, "report", "my.toml", "--out", "out", "--seeds", "2"])
     check(pathlib.Path("out/report.html").read_bytes() == page, "the same runs make another page")
+    check_report_again(study, page)
+
+
+def check_report_again(study, page):
+    """Without the options of its runs a report is the same; one of no run is refused, and the old one stays."""
+    report = [study, "report", "my.toml", "--out", "out"]
+    run(report)
+    check(pathlib.Path("out/report.html").read_bytes() == page, "seeds are not those of the runs")
+    run([study, "run", "my.toml", "--out", "other", "--seeds", "1", "--model", "mnist_cnn"])
+    page_of_other = pathlib.Path("other/report.html").read_bytes()
+    run([*report[:-1], "other"])
+    check(pathlib.Path("other/report.html").read_bytes() == page_of_other, "the network is not that of the runs")
+    error = run([*report, "--model", "vgg_lite"], code=2).stderr
+    check("report: out holds no run of my with these options" in error, error)
+    error = run([study, "report", "--out", "out"], code=2).stderr
+    check("report: out holds no run of a study" in error, error)
+    check(pathlib.Path("out/report.html").read_bytes() == page, "a refused report is written")
 
 
 def stopped(study):
