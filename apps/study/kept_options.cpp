@@ -42,7 +42,8 @@ std::optional<PlanOptions> kept_options(const std::string& folder) {
               settings->is_object(),
           "{}: holds no options of a study; remove it, and name the options of its runs", file);
   PlanOptions options{extent == "full" ? Extent::full : Extent::quick, static_cast<int>(seeds)};
-  for (const auto& item : settings->items()) options.settings.emplace_back(item.key(), train::report::text_of(item.value()));
+  for (const auto& item : settings->items())
+    options.settings.emplace_back(item.key(), train::report::text_of(item.value()));
   return options;
 }
 
