@@ -122,6 +122,7 @@ def whole(study):
     run([study, "report", "my.toml", "--out", "out", "--seeds", "2"])
     check(pathlib.Path("out/report.html").read_bytes() == page, "the same runs make another page")
     check_report_again(study, page)
+    check_optional_first(study)
 
 
 def check_report_again(study, page):
@@ -138,6 +139,16 @@ def check_report_again(study, page):
     error = run([study, "report", "--out", "out"], code=2).stderr
     check("report: out holds no run of a study" in error, error)
     check(pathlib.Path("out/report.html").read_bytes() == page, "a refused report is written")
+
+
+def check_optional_first(study):
+    """A study whose first variant cannot run here runs with the others."""
+    grid = '[[variant]]\nname = "none"\noptional = true\ndataset = "cifar10"\ndata = "no-such-folder"\n[[variant]]\nname = "some"\n'
+    head = "".join(line + "\n" for line in (FILE % ("these", "adam")).split("[grid]")[0].splitlines() if "plot" not in line)
+    pathlib.Path("first.toml").write_text(head + grid)
+    run([study, "run", "first.toml", "--out", "first", "--seeds", "1"])
+    results = json.loads(pathlib.Path("first/first/results.json").read_text())
+    check(any("Cannot run here" in text for text in results["not_finished"]), results["not_finished"])
 
 
 def stopped(study):

@@ -45,8 +45,8 @@ TEST_CASE("the exchange is predicted over the span that it is measured over, and
 }
 
 TEST_CASE("what a GPU's log says of phases, which is enqueueing, is no figure") {
-  constexpr std::string_view kOfPhases[] = {"forward_seconds",  "backward_seconds",           "computing_seconds",
-                                            "waiting_seconds",  "exchange_seconds",           "compute_to_exchange",
+  constexpr std::string_view kOfPhases[] = {"forward_seconds",           "backward_seconds", "computing_seconds",
+                                            "waiting_seconds",           "exchange_seconds", "compute_to_exchange",
                                             "predicted_exchange_seconds"};
   RunData run = two_ranks();
   for (const std::string_view measure : kOfPhases) {
