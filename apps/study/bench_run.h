@@ -7,9 +7,6 @@
 
 namespace tandem::study {
 
-/// In the folder of a bench's run, when it has ended: its exit code.
-inline constexpr const char* kExitFile = "exit_code.txt";
-
 /// Figures by name of the first object that allreduce_bench --json printed: all_reduce_seconds and bus_bandwidth, in
 /// place. Empty where there is none.
 train::report::NumberTable bench_figures(const std::string& output);

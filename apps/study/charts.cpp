@@ -3,6 +3,7 @@
 
 #include "apps/study/reading.h"
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 #include "tandem/train/plot/palette.h"
 #include "tandem/train/plot/svg.h"
 #include "tandem/train/report/comparison.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace tandem::study {
 namespace {
@@ -87,6 +87,8 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
   std::vector<std::string> names;
   for (const std::size_t i : results.shown) {
     Settings rest = results.plan.points[i].coordinates;
+    const auto x = parse_number<double>(value_of(rest, plot.over));
+    if (!x) continue;  // a variant that does not vary it
     std::erase_if(rest, [&](const auto& coordinate) {
       return coordinate.first == plot.over || coordinate.first == results.plan.study.best_of;
     });
@@ -99,7 +101,7 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
     Series& series = chart.series[static_cast<std::size_t>(found - others.begin())];
     const Sample& sample = results.points[i].samples[index];
     const double spread = sample.count > 1 ? sample.deviation : 0.0;
-    series.x.push_back(std::strtod(value_of(results.plan.points[i].coordinates, plot.over).c_str(), nullptr));
+    series.x.push_back(*x);
     series.y.push_back(sample.mean);
     series.low.push_back(sample.mean - spread);
     series.high.push_back(sample.mean + spread);

@@ -45,8 +45,8 @@ std::optional<Options> read_command_line(int argc, const char* const* argv) {
   app.add_flag("--quick", quick, "Small runs, for two cores (as without --full)");
   app.add_flag("--full", full, "Long runs, as for results to be quoted");
   app.add_flag("--plan", plan, "Tell what would be run and how long it takes, and stop");
-  apps::expect_whole_number(*app.add_option("--seeds", seeds, "Runs of each combination, with seeds from 1 on [3]"), 1,
-                            100);
+  CLI::Option& seeds_option = *app.add_option("--seeds", seeds, "Runs of each combination, with seeds from 1 on [3]");
+  apps::expect_whole_number(seeds_option, 1, 100);
   app.add_option("--dataset", dataset, "Data set of all runs whose study does not vary it, as cifar_train --dataset");
   app.add_option("--data", data, "Folder of its files");
   app.add_option("--model", model, "Network of all runs whose study does not vary it");
@@ -62,6 +62,8 @@ std::optional<Options> read_command_line(int argc, const char* const* argv) {
   set_action(options, words, plan);
   options.plan.extent = full ? Extent::full : Extent::quick;
   options.plan.seeds = static_cast<int>(seeds);
+  options.extent_is_given = full || quick;
+  options.seeds_are_given = seeds_option.count() > 0;
   for (const auto& [name, value] : {std::pair{"dataset", dataset}, std::pair{"data", data}, std::pair{"model", model},
                                     std::pair{"device", device}, std::pair{"threads", threads}})
     if (!value.empty()) options.plan.settings.emplace_back(name, value);

@@ -1,7 +1,6 @@
 // A child process for each run.
 #include "apps/study/conduct.h"
 
-#include "apps/study/bench_run.h"
 #include "apps/study/catalogue.h"
 #include "apps/study/memory.h"
 #include "apps/study/process.h"
@@ -76,7 +75,7 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
     result = run_process(words, output, std::chrono::duration<double>(limit), options.stop);
   } catch (const Error& failure) {
     note_error(output, failure.what());
-    if (is_bench) write_file(exit_file, "1");
+    write_file(exit_file, "1");
     return false;
   }
   seconds = result.seconds;
@@ -84,7 +83,7 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
     note_error(output, fmt::format("it did not end within {} (--timeout)", train::format_duration(limit)));
   else if (result.end == ProcessEnd::exited && result.exit_code != 0)
     note_exit(output, result.exit_code);
-  if (is_bench && result.end != ProcessEnd::stopped) write_file(exit_file, std::to_string(result.exit_code));
+  if (result.end != ProcessEnd::stopped) write_file(exit_file, std::to_string(result.exit_code));
   return result.end == ProcessEnd::stopped;
 }
 

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/train/report/json_fields.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -20,7 +21,8 @@ void look_first(const std::vector<Plan>& plans, const Settings& asked, const std
   constexpr std::int64_t kMostOutput = 1 << 20;
   std::set<std::vector<std::string>> seen;
   for (const Plan& plan : plans) {
-    if (plan.study.program != "cifar_train") continue;
+    const auto point = std::ranges::find(plan.points, false, &Point::is_optional);
+    if (plan.study.program != "cifar_train" || point == plan.points.end()) continue;
     std::vector<std::string> words{program_file(plan.study.program),
                                    "--no-run-dir",
                                    "--progress=none",
@@ -29,7 +31,7 @@ void look_first(const std::vector<Plan>& plans, const Settings& asked, const std
                                    "--limit-test=16",
                                    "--batch-size=16"};
     for (const std::string_view name : kShared)
-      if (const std::string value = value_of(plan.points.front().settings, std::string(name)); !value.empty())
+      if (const std::string value = value_of(point->settings, std::string(name)); !value.empty())
         words.push_back(fmt::format("--{}={}", name, value));
     if (const std::string model = value_of(asked, "model"); !model.empty()) words.push_back("--model=" + model);
     if (!seen.insert(words).second) continue;

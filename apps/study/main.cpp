@@ -4,6 +4,7 @@
 #include "apps/study/catalogue.h"
 #include "apps/study/conduct.h"
 #include "apps/study/first_look.h"
+#include "apps/study/kept_options.h"
 #include "apps/study/options.h"
 #include "apps/study/page.h"
 #include "apps/study/reading.h"
@@ -69,33 +70,78 @@ std::vector<Study> studies_of(const Options& options) {
   return studies;
 }
 
+std::string folder_of(const Options& options, const Study& study) {
+  return (fs::path(options.folder) / study.name).string();
+}
+
+/// What the command line asks for a study; for a report, what it does not give is as when the study was run.
+PlanOptions plan_options_of(const Options& options, const Study& study) {
+  PlanOptions own = options.plan;
+  if (options.action == Action::report) {
+    if (const auto kept = kept_options(folder_of(options, study))) {
+      if (!options.extent_is_given) own.extent = kept->extent;
+      if (!options.seeds_are_given) own.seeds = kept->seeds;
+      own.settings = kept->settings;
+      set_all(own.settings, options.plan.settings);
+    }
+  }
+  const std::vector<std::string> known = options_of(study.program);
+  std::erase_if(own.settings,
+                [&](const auto& setting) { return std::ranges::find(known, setting.first) == known.end(); });
+  return own;
+}
+
 std::vector<Plan> plans_of(const Options& options) {
   std::vector<Plan> plans;
   for (const Study& study : studies_of(options)) {
     const bool is_twice = std::ranges::any_of(plans, [&](const Plan& plan) { return plan.study.name == study.name; });
     require(!is_twice, "{}: there are two studies of this name; name each once", study.name);
-    PlanOptions own = options.plan;
-    const std::vector<std::string> known = options_of(study.program);
-    std::erase_if(own.settings,
-                  [&](const auto& setting) { return std::ranges::find(known, setting.first) == known.end(); });
-    plans.push_back(make_plan(study, own));
+    plans.push_back(make_plan(study, plan_options_of(options, study)));
   }
   return plans;
 }
 
 std::string runs_folder(const Options& options) { return (fs::path(options.folder) / "runs").string(); }
 
-/// Writes tables and page; returns whether all runs are finished.
-bool report(const Options& options, const std::vector<Plan>& plans) {
+std::vector<Results> collect_all(const Options& options, const std::vector<Plan>& plans) {
   std::vector<Results> studies;
+  for (const Plan& plan : plans) studies.push_back(collect(runs_folder(options), plan));
+  return studies;
+}
+
+/// Writes tables and page; returns whether all runs are finished.
+bool write_report(const Options& options, const std::vector<Results>& studies) {
   bool all_finished = true;
-  for (const Plan& plan : plans) {
-    studies.push_back(collect(runs_folder(options), plan));
-    write_tables(studies.back(), (fs::path(options.folder) / plan.study.name).string());
-    all_finished = all_finished && is_complete(studies.back());
+  for (const Results& results : studies) {
+    write_tables(results, folder_of(options, results.plan.study));
+    all_finished = all_finished && is_complete(results);
   }
   write_file((fs::path(options.folder) / "report.html").string(), study_page(studies));
   return all_finished;
+}
+
+bool has_a_run(const Results& results) {
+  return std::ranges::any_of(results.points, [](const PointResult& point) {
+    return std::ranges::any_of(point.seeds,
+                               [](const SeedResult& seed) { return seed.run.outcome != RunOutcome::missing; });
+  });
+}
+
+/// The report of what is there: of the studies that are named or, where none is, of those that were run in the folder.
+/// Throws Error, and leaves the report that is there, where one that is named, or all of them, have no run.
+bool report_again(const Options& options) {
+  std::vector<Plan> plans = plans_of(options);
+  if (options.all)
+    std::erase_if(plans, [&](const Plan& plan) { return !kept_options(folder_of(options, plan.study)); });
+  std::vector<Results> studies = collect_all(options, plans);
+  if (options.all) std::erase_if(studies, [](const Results& results) { return !has_a_run(results); });
+  require(!studies.empty(), "report: {} holds no run of a study; study run makes some, or name their folder by --out",
+          options.folder);
+  for (const Results& results : studies)
+    require(has_a_run(results),
+            "report: {} holds no run of {} with these options; give those that it was run with, or study run makes it",
+            options.folder, results.plan.study.name);
+  return write_report(options, studies);
 }
 
 /// What it would take, as a table and a sum.
@@ -133,9 +179,10 @@ int run_studies(const Options& options) {
   if (options.action == Action::plan) return stop() ? 128 + signals.requested() : 0;
   ConductOptions conducting{runs_folder(options), options.timeout_seconds, stop,
                             [](const std::string& line) { train::print_to_stderr(line); },
-                            [&](std::size_t /*plan*/) { report(options, plans); }};
+                            [&](std::size_t /*plan*/) { write_report(options, collect_all(options, plans)); }};
+  for (const Plan& plan : plans) keep_options(plan_options_of(options, plan.study), folder_of(options, plan.study));
   const bool is_complete = conduct(plans, tasks, conducting);
-  const bool all_finished = report(options, plans);
+  const bool all_finished = write_report(options, collect_all(options, plans));
   fmt::print("report {}\n", (fs::path(options.folder) / "report.html").string());
   if (!is_complete) {
     train::print_to_stderr("stopped: the same command goes on with what is not done");
@@ -152,7 +199,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (options->action != Action::report) return run_studies(*options);
-  const bool all_finished = report(*options, plans_of(*options));
+  const bool all_finished = report_again(*options);
   fmt::print("report {}\n", (fs::path(options->folder) / "report.html").string());
   return all_finished ? 0 : kSomeRunsFailed;
 }

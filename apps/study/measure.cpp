@@ -24,15 +24,18 @@ double last_of(const RunData& run, double Epoch::* field) {
   return kMissing;
 }
 
+/// What a run had, and took, before it diverged is no result.
+bool has_diverged(const RunData& run) { return run.state == train::report::RunState::diverged; }
+
 template <double Epoch::* kField>
 double last(const RunData& run, const RunData* /*baseline*/) {
-  // What a run had before it diverged is no result.
-  return run.state == train::report::RunState::diverged ? kMissing : last_of(run, kField);
+  return has_diverged(run) ? kMissing : last_of(run, kField);
 }
 
 /// Those of an epoch behind the first one, which begins with cold caches, where there are several.
 template <typename Figure>
 double mean_of_later_epochs(const RunData& run, const Figure& figure) {
+  if (has_diverged(run)) return kMissing;
   double sum = 0.0;
   int count = 0;
   for (std::size_t i = run.epochs.size() > 1 ? 1 : 0; i < run.epochs.size(); ++i) {
@@ -49,7 +52,9 @@ double entry(const NumberTable& table, std::string_view name) {
   return found == table.end() ? kMissing : found->second;
 }
 
-double seconds(const RunData& run, const RunData* /*baseline*/) { return train::report::seconds_of(run); }
+double seconds(const RunData& run, const RunData* /*baseline*/) {
+  return has_diverged(run) ? kMissing : train::report::seconds_of(run);
+}
 
 double images_per_second(const RunData& run, const RunData* /*baseline*/) {
   return mean_of_later_epochs(run, [](const Epoch& epoch) { return epoch.images_per_second; });
@@ -80,11 +85,11 @@ double optimizer_memory(const RunData& run, const RunData* /*baseline*/) {
 double skipped_steps(const RunData& run, const RunData* /*baseline*/) {
   double sum = 0.0;
   for (const Epoch& epoch : run.epochs) sum += epoch.skipped_steps;
-  return run.epochs.empty() ? kMissing : sum;
+  return run.epochs.empty() || has_diverged(run) ? kMissing : sum;
 }
 
 double epochs(const RunData& run, const RunData* /*baseline*/) {
-  return run.epochs.empty() ? kMissing : static_cast<double>(run.epochs.back().epoch);
+  return run.epochs.empty() || has_diverged(run) ? kMissing : static_cast<double>(run.epochs.back().epoch);
 }
 
 double speed_up(const RunData& run, const RunData* baseline) {
@@ -99,7 +104,11 @@ double predicted_speed_up(const RunData& run, const RunData* baseline) {
   return kMissing;
 }
 
+/// Times of a GPU's log are what enqueueing takes on the host: they say nothing of phases.
+bool has_phase_times(const RunData& run) { return run.device == "cpu"; }
+
 double per_step(const RunData& run, const std::vector<std::string_view>& phases) {
+  if (!has_phase_times(run)) return kMissing;
   return mean_of_later_epochs(run,
                               [&](const Epoch& epoch) {
                                 double sum = 0.0;
@@ -119,17 +128,26 @@ double computing_seconds(const RunData& run, const RunData* /*baseline*/) {
 
 double waiting_seconds(const RunData& run, const RunData* /*baseline*/) { return per_step(run, {"communication"}); }
 
+/// From when the first bucket is full to the end of the last one's average.
 double exchange_seconds(const RunData& run, const RunData* /*baseline*/) {
+  if (!has_phase_times(run)) return kMissing;
   return mean_of_later_epochs(
       run, [](const Epoch& epoch) { return entry(epoch.exchange, "seconds") / entry(epoch.exchange, "steps"); });
 }
 
-/// By the costs of messages that the run itself knows.
+/// What the run's log predicts of its own number of ranks, by the costs of messages that it knows; null where it does
+/// not, and on one rank, which exchanges nothing.
+const train::report::PredictedScaling::Ranks* own_prediction(const RunData& run) {
+  if (!run.scaling || !(run.ranks >= 2.0) || !has_phase_times(run)) return nullptr;
+  const auto& all = run.scaling->of;
+  const auto found = std::ranges::find(all, run.ranks, &train::report::PredictedScaling::Ranks::ranks);
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Of the same span as exchange_seconds: the window of the backward pass and what is waited for behind it.
 double predicted_exchange_seconds(const RunData& run, const RunData* /*baseline*/) {
-  if (!run.scaling) return kMissing;
-  for (const auto& ranks : run.scaling->of)
-    if (ranks.ranks == run.ranks) return ranks.exchange_seconds;
-  return kMissing;
+  const auto* const own = own_prediction(run);
+  return own == nullptr ? kMissing : run.scaling->window_seconds + own->waited_seconds;
 }
 
 /// The most ranks, of those that the log predicts, that are used by half or better.
@@ -142,8 +160,10 @@ double paying_ranks(const RunData& run, const RunData* /*baseline*/) {
   return most;
 }
 
+/// By the predicted time of the all-reduces alone: what is measured goes on while a rank computes.
 double compute_to_exchange(const RunData& run, const RunData* baseline) {
-  return computing_seconds(run, baseline) / exchange_seconds(run, baseline);
+  const auto* const own = own_prediction(run);
+  return own == nullptr ? kMissing : computing_seconds(run, baseline) / own->exchange_seconds;
 }
 
 /// Layers whose gradient was exactly 0 at the last step that --log-norms logged.
@@ -182,11 +202,13 @@ constexpr Measure kMeasures[] = {
     {"forward_seconds", "forward per step", Unit::seconds, Better::lower, forward_seconds, nullptr},
     {"backward_seconds", "backward per step", Unit::seconds, Better::lower, backward_seconds, nullptr},
     {"waiting_seconds", "waiting per step", Unit::seconds, Better::lower, waiting_seconds, nullptr},
-    {"exchange_seconds", "exchange per step", Unit::seconds, Better::lower, exchange_seconds, nullptr},
-    {"predicted_exchange_seconds", "predicted exchange per step", Unit::seconds, Better::neither,
+    {"exchange_seconds", "first bucket to last average, per step", Unit::seconds, Better::lower, exchange_seconds,
+     nullptr},
+    {"predicted_exchange_seconds", "predicted first bucket to last average, per step", Unit::seconds, Better::neither,
      predicted_exchange_seconds, nullptr},
     {"paying_ranks", "ranks that pay", Unit::none, Better::higher, paying_ranks, nullptr},
-    {"compute_to_exchange", "computing / exchange", Unit::none, Better::higher, compute_to_exchange, nullptr},
+    {"compute_to_exchange", "computing / predicted all-reduces", Unit::none, Better::higher, compute_to_exchange,
+     nullptr},
     {"layers_without_gradient", "layers without gradient", Unit::none, Better::lower, layers_without_gradient, nullptr},
     {"all_reduce_seconds", "time of an all-reduce", Unit::seconds, Better::lower, nullptr, nullptr},
     {"bus_bandwidth", "bandwidth of the bus per second", Unit::bytes, Better::higher, nullptr, nullptr},

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 namespace tandem::study {
@@ -58,6 +59,9 @@ KeptRun look_at_bench(const fs::path& folder) {
 KeptRun look_at(const fs::path& folder, const Study& study) {
   if (study.program != "cifar_train") return look_at_bench(folder);
   KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end"};
+  std::error_code unknown;
+  // Without that file the study was stopped, or killed, under way.
+  const bool ended_itself = fs::exists(folder / kExitFile, unknown);
   const std::string state = state_of(folder), error = last_error(output_of(folder));
   if (train::report::reason_of_no_run(folder.string()).empty()) kept.data = train::report::read_run(folder.string());
   const bool has_diverged = kept.data && kept.data->state == RunState::diverged && state == "failed";
@@ -69,7 +73,7 @@ KeptRun look_at(const fs::path& folder, const Study& study) {
   } else if (has_finished) {
     kept.outcome = RunOutcome::finished;
     kept.reason.clear();
-  } else if (state == "failed" || (state != "stopped" && !error.empty())) {
+  } else if (state == "failed" || (!error.empty() && (state != "stopped" || ended_itself))) {
     kept.outcome = RunOutcome::failed;
     kept.reason = error.empty() ? "it failed" : error;
   }
@@ -108,8 +112,11 @@ KeptRun find_run(const std::string& runs, const Plan& plan, const PlannedRun& ru
   for (const auto& entry : fs::directory_iterator(runs, unknown))
     if (entry.path() != own && entry.path().filename().string().ends_with(end)) others.push_back(entry.path());
   std::ranges::sort(others);
-  for (const fs::path& other : others)
-    if (KeptRun same = look_at(other, plan.study); is_done(same.outcome)) return same;
+  for (const fs::path& other : others) {
+    KeptRun same = look_at(other, plan.study);
+    if (is_done(same.outcome)) return same;
+    if (same.outcome == RunOutcome::failed && kept.outcome != RunOutcome::failed) kept = std::move(same);
+  }
   return kept;
 }
 

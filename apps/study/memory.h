@@ -28,7 +28,12 @@ struct KeptRun {
 /// What the program printed, in the run's folder.
 inline constexpr const char* kOutputFile = "output.txt";
 
-/// Looks for a run below `runs`: in a folder of its name, or in another study's with the same settings and seed.
+/// In the run's folder, where its program ended by itself or by the time limit, and not because the study was stopped:
+/// its exit code.
+inline constexpr const char* kExitFile = "exit_code.txt";
+
+/// Looks for a run below `runs`: in a folder of its name, or in another of the same settings and seed, of a
+/// study or variant that made it first: done, or else failed.
 KeptRun find_run(const std::string& runs, const Plan& plan, const PlannedRun& run);
 
 /// Whether there is nothing to do any more: it is finished or diverged.

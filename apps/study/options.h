@@ -22,7 +22,8 @@ struct Options {
   bool all = false;                  ///< all studies that there are
   std::vector<std::string> studies;  ///< numbers, names, files
   PlanOptions plan;
-  std::string folder;            ///< for runs and the report
+  bool extent_is_given = false, seeds_are_given = false;  ///< else a report takes those of the runs
+  std::string folder;                                     ///< for runs and the report
   double timeout_seconds = 0.0;  ///< of one run; 0: ten times what it is estimated to take, and at least 10 minutes
 };
 

@@ -135,11 +135,7 @@ void add_study(HtmlWriter& html, const Results& results, bool is_alone) {
   html.open("div", {{"class", "card scroll"}});
   add_table(html, table_of(results));
   html.close();
-  if (!study.best_of.empty())
-    html.element("p",
-                 fmt::format("Of each, the {} with the best {} is shown, chosen by the same runs: a little flattering.",
-                             study.best_of, find_measure(study.best_by).title),
-                 {{"class", "note"}});
+  if (const std::string note = note_of_best(study); !note.empty()) html.element("p", note, {{"class", "note"}});
   if (const std::size_t count = resumed_runs(results); count > 0)
     html.element("p",
                  fmt::format("{} of the runs went on after an interruption: their time is that of all parts.", count),

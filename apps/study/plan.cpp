@@ -29,10 +29,6 @@ void set(Settings& settings, const std::string& name, const std::string& value) 
   }
 }
 
-void set_all(Settings& settings, const Settings& others) {
-  for (const auto& [name, value] : others) set(settings, name, value);
-}
-
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -86,6 +82,10 @@ std::vector<std::pair<Settings, Settings>> coordinates_and_settings(const Study&
 }
 
 }  // namespace
+
+void set_all(Settings& settings, const Settings& others) {
+  for (const auto& [name, value] : others) set(settings, name, value);
+}
 
 Plan make_plan(const Study& study, const PlanOptions& options) {
   Plan plan{study, {}, {}};

@@ -47,6 +47,9 @@ std::string folder_end(const Point& point, int seed);
 /// The value of a setting or coordinate; "" where it is not there.
 std::string value_of(const Settings& settings, const std::string& name);
 
+/// Sets those of `others`, in place of such of the same names.
+void set_all(Settings& settings, const Settings& others);
+
 /// A point's label, or that of a part of its coordinates.
 std::string label_of(const Settings& coordinates);
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -36,6 +36,8 @@ std::string capitalized(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }
+
+bool is_one_number(const Sample& sample) { return sample.count == 1 || sample.deviation == 0.0; }
 
 class Reading {
  public:
@@ -166,6 +168,14 @@ class Reading {
     });
     const std::size_t first = *best;
     rest.erase(best);
+    const bool are_all_same = std::ranges::all_of(rest, [&](std::size_t point) {
+      return is_one_number(sample(point, measure)) && sample(point, measure).mean == sample(first, measure).mean;
+    });
+    if (are_all_same && is_one_number(sample(first, measure))) {
+      sentences_.push_back(fmt::format("All that have a figure of it have the same {} ({}).", title(measure),
+                                       sample_text(sample(first, measure), unit(measure))));
+      return;
+    }
     std::vector<std::string> close, alone;
     for (const std::size_t point : rest) {
       const Certainty certainty = difference_of(sample(point, measure), sample(first, measure)).certainty;
@@ -186,27 +196,43 @@ class Reading {
     sentences_.push_back(text + ".");
   }
 
-  /// Where the value that is best is the least or the largest that was tried, others may be better.
+  /// Points that differ in `name` alone, by its values.
+  std::map<double, std::size_t> beside(std::size_t point, const std::string& name) const {
+    const Settings& own = results_.plan.points[point].coordinates;
+    std::map<double, std::size_t> all;
+    for (std::size_t i = 0; i < results_.plan.points.size(); ++i) {
+      const Settings& other = results_.plan.points[i].coordinates;
+      const bool is_beside = std::ranges::all_of(own, [&](const auto& coordinate) {
+        return coordinate.first == name || value_of(other, coordinate.first) == coordinate.second;
+      });
+      if (const auto value = parse_number<double>(value_of(other, name)); is_beside && value) all.emplace(*value, i);
+    }
+    return all;
+  }
+
+  /// Whether all of its seeds are finished, with a figure that it can be the best by.
+  bool is_whole(std::size_t point) const {
+    const PointResult& result = results_.points[point];
+    return std::isfinite(result.best_figure) && std::ranges::all_of(result.seeds, [](const SeedResult& seed) {
+             return seed.run.outcome == RunOutcome::finished;
+           });
+  }
+
+  /// Where the value that is best is the least or the largest that was tried, others may be better: if the next one to
+  /// it has been tried, too.
   void tell_edges() {
     const std::string& name = results_.plan.study.best_of;
     for (const std::size_t point : results_.shown) {
-      if (name.empty() || results_.points[point].samples.empty()) continue;
-      const Settings& own = results_.plan.points[point].coordinates;
-      double least = std::numeric_limits<double>::infinity(), most = -least;
-      for (const Point& other : results_.plan.points) {
-        const bool is_beside = std::ranges::all_of(own, [&](const auto& coordinate) {
-          return coordinate.first == name || value_of(other.coordinates, coordinate.first) == coordinate.second;
-        });
-        if (!is_beside) continue;
-        const double value = parse_number<double>(value_of(other.coordinates, name)).value_or(0.0);
-        least = std::min(least, value);
-        most = std::max(most, value);
-      }
-      const double value = parse_number<double>(value_of(own, name)).value_or(0.0);
-      if (least == most || (value != least && value != most)) continue;
+      if (name.empty()) return;
+      const std::map<double, std::size_t> tried = beside(point, name);
+      if (tried.size() < 2) continue;
+      const bool is_least = tried.begin()->second == point, is_most = std::prev(tried.end())->second == point;
+      if (!is_least && !is_most) continue;
+      const std::size_t neighbour = is_least ? std::next(tried.begin())->second : std::prev(tried.end(), 2)->second;
+      if (!is_whole(point) || !is_whole(neighbour)) continue;
       sentences_.push_back(fmt::format("{} has its best {} at the {} value that was tried: {} may be better.",
-                                       label(point), name, value == most ? "largest" : "smallest",
-                                       value == most ? "a larger one" : "a smaller one"));
+                                       label(point), name, is_most ? "largest" : "smallest",
+                                       is_most ? "a larger one" : "a smaller one"));
     }
   }
 

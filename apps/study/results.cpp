@@ -41,10 +41,15 @@ void measure(Results& results) {
   }
 }
 
+/// That of PointResult.
 double best_figure(const Results& results, const PointResult& point) {
   const Measure& measure = find_measure(results.plan.study.best_by);
   std::vector<double> values;
-  for (const SeedResult& result : point.seeds) values.push_back(measured(measure, result.run, nullptr));
+  for (const SeedResult& result : point.seeds) {
+    if (result.run.outcome == RunOutcome::diverged || result.run.outcome == RunOutcome::failed)
+      return train::report::kMissing;
+    values.push_back(measured(measure, result.run, data_of_seed(results.points[point.baseline], result.seed)));
+  }
   const double mean = sample_of(values).mean;
   return measure.better == Better::lower ? -mean : mean;
 }
@@ -54,7 +59,6 @@ std::vector<std::size_t> shown_points(const Results& results) {
   const std::string& best_of = results.plan.study.best_of;
   std::vector<std::size_t> shown;
   std::vector<Settings> others;
-  std::vector<double> best;
   for (std::size_t i = 0; i < results.points.size(); ++i) {
     Settings rest = results.plan.points[i].coordinates;
     if (best_of.empty()) {
@@ -62,17 +66,16 @@ std::vector<std::size_t> shown_points(const Results& results) {
       continue;
     }
     std::erase_if(rest, [&](const auto& coordinate) { return coordinate.first == best_of; });
-    const double figure = best_figure(results, results.points[i]);
+    const double figure = results.points[i].best_figure;
     const auto found = std::ranges::find(others, rest);
     if (found == others.end()) {
       others.push_back(std::move(rest));
       shown.push_back(i);
-      best.push_back(figure);
-    } else if (const auto at = static_cast<std::size_t>(found - others.begin());
-               figure > best[at] || (std::isnan(best[at]) && std::isfinite(figure))) {
-      shown[at] = i;
-      best[at] = figure;
+      continue;
     }
+    std::size_t& best = shown[static_cast<std::size_t>(found - others.begin())];
+    const double other = results.points[best].best_figure;
+    if (figure > other || (std::isnan(other) && std::isfinite(figure))) best = i;
   }
   return shown;
 }
@@ -97,9 +100,11 @@ std::size_t shown_baseline(const Results& results, std::size_t point) {
 Results make_results(const Plan& plan, std::vector<KeptRun> kept) {
   Results results{plan, {}, {}, {}};
   for (const std::string& name : plan.study.measures) results.measures.push_back(&find_measure(name));
-  for (std::size_t i = 0; i < plan.points.size(); ++i) results.points.push_back({i, baseline_of(plan, i), {}, {}});
+  for (std::size_t i = 0; i < plan.points.size(); ++i) results.points.push_back({i, baseline_of(plan, i)});
   for (std::size_t i = 0; i < plan.runs.size(); ++i)
     results.points[plan.runs[i].point].seeds.push_back({plan.runs[i].seed, std::move(kept[i]), {}});
+  if (!plan.study.best_of.empty())
+    for (PointResult& point : results.points) point.best_figure = best_figure(results, point);
   results.shown = shown_points(results);
   if (!plan.study.best_of.empty())
     for (const std::size_t i : results.shown) results.points[i].baseline = shown_baseline(results, i);

@@ -21,8 +21,11 @@ struct SeedResult {
 struct PointResult {
   std::size_t point = 0;     ///< of the plan
   std::size_t baseline = 0;  ///< of the plan, too
-  std::vector<SeedResult> seeds;
-  std::vector<Sample> samples;  ///< one for each measure
+  std::vector<SeedResult> seeds = {};
+  std::vector<Sample> samples = {};  ///< one for each measure
+  /// Where the study shows the best alone: of best-by, the larger, the better. NaN: it has none, or a seed diverged or
+  /// failed, so that it cannot be the best.
+  double best_figure = train::report::kMissing;
 };
 
 struct Results {

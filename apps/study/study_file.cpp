@@ -4,7 +4,9 @@
 #include "apps/arguments/toml_lines.h"
 #include "apps/arguments/toml_value.h"
 #include "apps/study/measure.h"
+#include "apps/study/plan.h"
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 #include "tandem/core/suggest.h"
 #include "tandem/train/report/json_fields.h"
 
@@ -23,7 +25,9 @@ constexpr std::string_view kKeys[] = {"number",  "title", "question", "note",   
                                       "measure", "plot",  "best-of",  "best-by", "run",
                                       "quick",   "full",  "grid",     "variant", "baseline"};
 /// What the study itself gives to each run.
-constexpr std::string_view kOwnFlags[] = {"seed", "run-dir", "resume", "progress", "config", "log"};
+constexpr std::string_view kOwnFlags[] = {"seed", "run-dir", "resume", "progress", "config", "log", "json"};
+/// By which a program makes no run that a study could read.
+constexpr std::string_view kNoRun[] = {"help", "version", "print-config", "no-run-dir"};
 constexpr std::size_t kMostPoints = 1000;
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
@@ -71,6 +75,7 @@ class Reader {
     read_plots(root);
     read_best(root);
     read_baseline(root);
+    check_hosts();
     return std::move(study_);
   }
 
@@ -121,6 +126,8 @@ class Reader {
     const std::string name(key.str());
     if (std::ranges::find(kOwnFlags, name) != std::end(kOwnFlags))
       fail_at(line, "{}: is given to each run by the study itself; leave it out", name);
+    if (std::ranges::find(kNoRun, name) != std::end(kNoRun))
+      fail_at(line, "{}: with it there is no run to read figures of; leave it out", name);
     if (std::ranges::find(options_, name) != options_.end()) return;
     const std::string nearest = nearest_name(name, options_);
     fail_at(line, "'{}' is no option of {}{}", name, study_.program,
@@ -147,7 +154,7 @@ class Reader {
     return settings;
   }
 
-  /// Throws for empty lists and for values that are there twice.
+  /// Throws for an empty list.
   Dimension dimension(const toml::key& key, const toml::array& list) const {
     Dimension dimension{std::string(key.str()), {}};
     for (const toml::node& node : list) dimension.values.push_back(value(dimension.name, node));
@@ -155,8 +162,28 @@ class Reader {
     return dimension;
   }
 
+  /// Of what is varied: throws for values that are there twice.
+  void check_distinct(const Dimension& dimension, int line) const {
+    for (const std::string& one : dimension.values)
+      if (std::ranges::count(dimension.values, one) > 1)
+        fail_at(line, "{}: has {} twice; name each value once", dimension.name, one);
+  }
+
+  void check_count(std::size_t points, const std::string& name, int line) const {
+    if (points > kMostPoints)
+      fail_at(line, "{}: makes {} combinations, and a study has at most {}; shorten a list", name, points, kMostPoints);
+  }
+
+  /// Variants, each as often as its lists are long.
+  std::size_t points_of_variants() const {
+    std::size_t points = 0;
+    for (const Variant& variant : study_.variants)
+      points += variant.together.empty() ? 1 : variant.together.front().values.size();
+    return points;
+  }
+
   void read_grid(const toml::table& root) {
-    std::size_t points = std::max<std::size_t>(1, study_.variants.size());
+    std::size_t points = std::max<std::size_t>(1, points_of_variants());
     if (const toml::table* const grid = table_in(root, "grid")) {
       for (const auto& [key, node] : in_order(*grid)) {
         check_flag(*key);
@@ -164,9 +191,7 @@ class Reader {
           fail_at(line_of(*node), "{}: is one value; [grid] has lists such as [1, 2], and [run] has values",
                   key->str());
         Dimension added = dimension(*key, *node->as_array());
-        for (const std::string& one : added.values)
-          if (std::ranges::count(added.values, one) > 1)
-            fail_at(line_of(*node), "{}: has {} twice; name each value once", added.name, one);
+        check_distinct(added, line_of(*node));
         const bool is_in_variant = std::ranges::any_of(study_.variants, [&](const Variant& variant) {
           return std::ranges::find(variant.together, added.name, &Dimension::name) != variant.together.end() ||
                  std::ranges::find(variant.settings, added.name, &Settings::value_type::first) !=
@@ -174,9 +199,7 @@ class Reader {
         });
         if (is_in_variant) fail_at(line_of(*node), "{}: stands in a variant, too; leave one of them out", added.name);
         points *= added.values.size();
-        if (points > kMostPoints)
-          fail_at(line_of(*node), "{}: makes {} combinations, and a study has at most {}; shorten a list", added.name,
-                  points, kMostPoints);
+        check_count(points, added.name, line_of(*node));
         study_.grid.push_back(std::move(added));
       }
     }
@@ -212,6 +235,7 @@ class Reader {
         continue;
       }
       variant.together.push_back(dimension(*key, *node->as_array()));
+      if (variant.together.size() == 1) check_distinct(variant.together.front(), line_of(*node));
       const std::size_t length = variant.together.front().values.size();
       if (variant.together.back().values.size() != length)
         fail_at(line_of(*node),
@@ -220,6 +244,7 @@ class Reader {
                 key->str(), variant.together.back().values.size(), variant.together.front().name, length);
     }
     study_.variants.push_back(std::move(variant));
+    check_count(points_of_variants(), "variant", line_of(table));
   }
 
   /// Of a text or a list of texts; `line` of each.
@@ -352,6 +377,19 @@ class Reader {
       if (std::ranges::find(values, wanted) == values.end())
         fail_at(line_of(*node), "baseline: {}", unknown_name(name, wanted, values));
       study_.baseline.emplace_back(name, wanted);
+    }
+  }
+
+  /// Hosts are where mpirun starts ranks: without some there would be one run on this machine, told as on others.
+  void check_hosts() const {
+    for (const Extent extent : {Extent::quick, Extent::full}) {
+      for (const Point& point : make_plan(study_, {extent, 1}).points) {
+        const bool has_ranks = parse_number<int>(value_of(point.settings, kRanks)).value_or(1) >= 2;
+        if (!value_of(point.settings, kHosts).empty() && !has_ranks)
+          fail(
+              "{}: hosts: {} has hosts and not at least 2 ranks to start there; give it ranks = 2 or more, or no hosts",
+              file_, point.label);
+      }
     }
   }
 

@@ -105,13 +105,23 @@ Table table_of(const Results& results) {
     const PointResult& point = results.points[i];
     std::vector<std::string> row;
     add_coordinates(row, results, i, dimensions);
-    const auto done = std::ranges::count_if(point.seeds, [](const SeedResult& s) { return is_done(s.run.outcome); });
-    row.push_back(std::to_string(done));
+    const auto finished = std::ranges::count_if(
+        point.seeds, [](const SeedResult& seed) { return seed.run.outcome == RunOutcome::finished; });
+    row.push_back(std::to_string(finished));
     for (std::size_t k = 0; k < results.measures.size(); ++k)
       row.push_back(sample_text(point.samples[k], results.measures[k]->unit));
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+std::string note_of_best(const Study& study) {
+  if (study.best_of.empty()) return "";
+  const std::string text = fmt::format("Of each, the {} with the best {} of all its seeds is shown", study.best_of,
+                                       find_measure(study.best_by).title);
+  constexpr std::string_view kOfTestImages[] = {"test_accuracy", "test_loss", "gap"};
+  if (std::ranges::find(kOfTestImages, study.best_by) == std::end(kOfTestImages)) return text + ".";
+  return text + ": chosen by the test images, so that its figures on them flatter.";
 }
 
 Table differences_of(const Results& results) {
@@ -283,8 +293,9 @@ void write_tables(const Results& results, const std::string& folder) {
   write("runs.csv", csv(runs_table(results)));
   write("epochs.csv", csv(epochs_table(results)));
   write("results.json", json_text(results));
-  write("table.md", markdown(table));
-  write("table.tex", latex(table));
+  const std::string note = note_of_best(results.plan.study);
+  write("table.md", markdown(table) + (note.empty() ? "" : "\n" + note + "\n"));
+  write("table.tex", latex(table) + (note.empty() ? "" : "\n\\smallskip\n{\\footnotesize " + latex_text(note) + "}\n"));
 }
 
 }  // namespace tandem::study

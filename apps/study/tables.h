@@ -17,6 +17,10 @@ struct Table {
 /// A row for each point that is shown: what is varied, seeds that count, and each measure with its spread.
 Table table_of(const Results& results);
 
+/// Where the study shows of an option only its best value: a sentence that says so, and whether its figure flatters,
+/// being chosen and told by the same images. Else "".
+std::string note_of_best(const Study& study);
+
 /// A row for each difference from a baseline: its 95 % interval, and what that says.
 Table differences_of(const Results& results);
 

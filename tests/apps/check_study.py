@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Studies from their file to their report, on synthetic images: check_study.py run|stop|browser STUDY FOLDER
+"""Studies from their file to their report, on synthetic images: check_study.py run|stop|limit|browser STUDY FOLDER
 
 run: a study with a run that cannot be has a report with all others, and says why; its figures are those of the runs' logs, computed
 again here; the same command runs nothing again but what failed; other settings and more seeds are runs of their own.
 stop: SIGTERM and SIGKILL at some moment; the same command then makes what is missing, and nothing twice.
+limit: a run that takes longer than its limit fails, with that reason; stopped when it is tried again, it is one that goes on.
 browser: the report in headless Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels. Exit
 code 77 where there is no Chromium.
 """
@@ -120,6 +121,34 @@ def whole(study):
     page = pathlib.Path("out/report.html").read_bytes()
     run([study, "report", "my.toml", "--out", "out", "--seeds", "2"])
     check(pathlib.Path("out/report.html").read_bytes() == page, "the same runs make another page")
+    check_report_again(study, page)
+    check_optional_first(study)
+
+
+def check_report_again(study, page):
+    """Without the options of its runs a report is the same; one of no run is refused, and the old one stays."""
+    report = [study, "report", "my.toml", "--out", "out"]
+    run(report)
+    check(pathlib.Path("out/report.html").read_bytes() == page, "seeds are not those of the runs")
+    run([study, "run", "my.toml", "--out", "other", "--seeds", "1", "--model", "mnist_cnn"])
+    page_of_other = pathlib.Path("other/report.html").read_bytes()
+    run([*report[:-1], "other"])
+    check(pathlib.Path("other/report.html").read_bytes() == page_of_other, "the network is not that of the runs")
+    error = run([*report, "--model", "vgg_lite"], code=2).stderr
+    check("report: out holds no run of my with these options" in error, error)
+    error = run([study, "report", "--out", "out"], code=2).stderr
+    check("report: out holds no run of a study" in error, error)
+    check(pathlib.Path("out/report.html").read_bytes() == page, "a refused report is written")
+
+
+def check_optional_first(study):
+    """A study whose first variant cannot run here runs with the others."""
+    grid = '[[variant]]\nname = "none"\noptional = true\ndataset = "cifar10"\ndata = "no-such-folder"\n[[variant]]\nname = "some"\n'
+    head = "".join(line + "\n" for line in (FILE % ("these", "adam")).split("[grid]")[0].splitlines() if "plot" not in line)
+    pathlib.Path("first.toml").write_text(head + grid)
+    run([study, "run", "first.toml", "--out", "first", "--seeds", "1"])
+    results = json.loads(pathlib.Path("first/first/results.json").read_text())
+    check(any("Cannot run here" in text for text in results["not_finished"]), results["not_finished"])
 
 
 def stopped(study):
@@ -154,6 +183,30 @@ def stopped(study):
         check("another study works in this folder" in run(command, code=2).stderr, "two at a time")
 
 
+def outcomes():
+    with open("out/my/runs.csv") as file:
+        return [(row["outcome"], row["reason"]) for row in csv.DictReader(file)]
+
+
+def limited(study):
+    """A run that takes too long fails by name; tried again and stopped, it is one that goes on."""
+    long = (FILE % ("all", "adam")).replace("epochs = 1", "epochs = 10000").replace("[16, 32]", "[16]").replace(', "adam"', "")
+    pathlib.Path("my.toml").write_text(long)
+    command = [study, "run", "my.toml", "--out", "out", "--seeds", "1", "--timeout"]
+    done = run([*command, "3"], code=1)
+    check("did not end within" in done.stderr, done.stderr)
+    check([name for name, _ in outcomes()] == ["failed"] and "did not end within" in outcomes()[0][1], outcomes())
+    process = subprocess.Popen([*command, "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    file = next(pathlib.Path("out/runs").glob("my-*/environment.json"))
+    deadline = time.time() + 60
+    while '"running"' not in file.read_text() and time.time() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    check(process.returncode == 143, err)
+    check([name for name, _ in outcomes()] == ["interrupted"], outcomes())
+
+
 def in_browser(study):
     program = find_browser()
     if program is None:
@@ -178,7 +231,7 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     os.chdir(folder)
-    {"run": whole, "stop": stopped, "browser": in_browser}[part](study)
+    {"run": whole, "stop": stopped, "limit": limited, "browser": in_browser}[part](study)
 
 
 main()

@@ -147,7 +147,7 @@ app_case(PROGRAM study NAME "unknown network" EXIT 2 ERR "optimizers: no run can
   ARGS run optimizers --model resnet8 --dataset synthetic --out app_files/study)
 app_case(PROGRAM study NAME "no data" EXIT 2 ERR "optimizers: no run can be made: app_files/none: no such data directory"
   ARGS run optimizers --data app_files/none --out app_files/study)
-foreach(part run stop browser)
+foreach(part run stop limit browser)
   add_test(NAME "study: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_study.py ${part} $<TARGET_FILE:study>
     ${CMAKE_CURRENT_BINARY_DIR}/study_${part})
   set_tests_properties("study: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)

@@ -107,6 +107,19 @@ TEST_CASE("what is wrong in a study's file is told with its place and a remedy")
       {kBegin + "run = 3\n" + kGrid, "tests/some.toml:2: run: is no section; write [run] on a line of its own"},
       {kBegin + "variant = 3\n",
        "tests/some.toml:2: variant: is no list of sections; write [[variant]] on a line of its own"},
+      {kBegin + "[run]\nno-run-dir = true\n" + kGrid,
+       "tests/some.toml:3: no-run-dir: with it there is no run to read figures of; leave it out"},
+      {kBegin + "[run]\nhelp = true\n" + kGrid, "tests/some.toml:3: help: with it there is no run"},
+      {kBegin + "[run]\nversion = true\n" + kGrid, "tests/some.toml:3: version: with it there is no run"},
+      {kBegin + "[run]\nprint-config = true\n" + kGrid, "tests/some.toml:3: print-config: with it there is no run"},
+      {kBegin + "[run]\njson = true\n" + kGrid, "tests/some.toml:3: json: is given to each run by the study itself"},
+      {kBegin + "[[variant]]\nname = \"a\"\nlr = [1, 1]\nbatch-size = [1, 2]\n",
+       "tests/some.toml:4: lr: has 1 twice; name each value once"},
+      {kBegin + "[run]\nhosts = \"a,b\"\n[grid]\nranks = [2, 1]\n",
+       "tests/some.toml: hosts: ranks 1 has hosts and not at least 2 ranks to start there; give it ranks = 2 or more, "
+       "or "
+       "no hosts"},
+      {kBegin + "[full]\nhosts = \"a,b\"\n" + kGrid, "tests/some.toml: hosts: lr 0.1 has hosts and not at least 2"},
       {kBegin + "[grid\nlr = 3\n", "tests/some.toml:2: "},
       {kBegin + "[grid]\nlr = [[1], [2]]\n",
        "tests/some.toml:3: lr: is no number, text, true or false; write one value"},
@@ -122,4 +135,13 @@ TEST_CASE("a study that would make thousands of runs is refused") {
   for (int i = 2; i <= 40; ++i) values += ", " + std::to_string(i);
   CHECK_THAT(error_of(kBegin + "[grid]\nlr = [" + values + "]\nepochs = [" + values + "]\n"),
              test::ContainsText("makes 1600 combinations, and a study has at most 1000"));
+  const std::string variant = "[[variant]]\nname = \"a\"\nlr = [" + values + "]\n";
+  CHECK_THAT(error_of(kBegin + variant + "[grid]\nepochs = [" + values + "]\n"),
+             test::ContainsText("epochs: makes 1600 combinations"));
+  std::string many = values;
+  for (int i = 41; i <= 1001; ++i) many += ", " + std::to_string(i);
+  CHECK_THAT(error_of(kBegin + "[[variant]]\nname = \"a\"\nlr = [" + many + "]\n"),
+             test::ContainsText("tests/some.toml:2: variant: makes 1001 combinations"));
+  // Of lists that go together the others may repeat a value.
+  CHECK(error_of(kBegin + "[[variant]]\nname = \"a\"\nlr = [1, 2]\nbatch-size = [8, 8]\n").empty());
 }

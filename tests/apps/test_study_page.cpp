@@ -67,6 +67,16 @@ TEST_CASE("a line goes over its dimension in order, one for each of the others, 
   CHECK(chart.series[1].y == std::vector<double>{46.0, 41.0});
 }
 
+TEST_CASE("a variant that does not vary what a line goes over has no place on it") {
+  const Study study = test::study_of(
+      "title = \"T\"\nmeasure = \"test_accuracy\"\nplot = \"line test_accuracy over batch-size\"\n[[variant]]\nname = "
+      "\"a\"\nbatch-size = [16, 32]\n[[variant]]\nname = \"b\"\nlr = 1\n");
+  const train::plot::LineChart chart =
+      line_chart(test::results_of(study, {two(50.0), two(60.0), two(40.0)}), study.plots[0]);
+  REQUIRE(chart.series.size() == 1);
+  CHECK(chart.series[0].x == std::vector<double>{16.0, 32.0});
+}
+
 TEST_CASE("curves leave out what failed, and norms of layers go from the first to the last") {
   KeptRun deep = finished_run(50.0, 1.0);
   deep.data->epochs.back().layers = {{"a", 0.1, 1.0, 2.0}, {"b", 0.3, 1.0, 2.0}, {"c", 0.0, 1.0, 2.0}};

@@ -1,5 +1,6 @@
 // Sentences over results that no program has made: ties, noise, failures, one seed, NaN.
 #include "apps/study/reading.h"
+#include "apps/study/tables.h"
 #include "tests/apps/study_support.h"
 #include "tests/support/catch.h"
 
@@ -99,6 +100,22 @@ TEST_CASE("what failed has no figure, and says why") {
                   "Diverged, the loss of step 7 is not a finite number: optimizer rmsprop (seed 2)."});
 }
 
+TEST_CASE("a run that diverged early is not the fastest, and counts as no seed") {
+  const Study study = test::study_of(
+      "title = \"T\"\nmeasure = [\"seconds\", \"epoch_seconds\", \"images_per_second\", \"epochs\", "
+      "\"skipped_steps\", \"speed_up\"]\n[grid]\nlr = [0.1, 10]\n");
+  KeptRun whole = finished_run(70.0, 10.0), diverged = diverged_run(10.0);
+  for (KeptRun* const run : {&whole, &diverged})
+    for (auto& epoch : run->data->epochs) epoch.skipped_steps = 1.0;
+  const Results results = test::results_of(study, {{whole, whole}, {whole, diverged}});
+  for (const Sample& sample : results.points[0].samples) CHECK(sample.count == 2);
+  for (const Sample& sample : results.points[1].samples) CHECK(sample.count == 1);
+  CHECK(results.points[1].samples[0].mean == 10.0);
+  const Table table = table_of(results);
+  CHECK(table.rows[0][1] == "2");
+  CHECK(table.rows[1][1] == "1");
+}
+
 TEST_CASE("a baseline without a figure, and figures that are no numbers, are told") {
   const Results failed =
       test::results_of(optimizers(), {{failed_run("x")}, {finished_run(70.0, 1.0)}, {finished_run(71.0, 1.0)}});
@@ -154,6 +171,62 @@ TEST_CASE("of what is tried for the best, the best alone is shown") {
         "optimizer sgd \xC2\xB7 lr 0.01 has its best lr at the smallest value that was tried: a smaller one may be "
         "better.");
   CHECK_THAT(reading.at(2), test::ContainsText("lr 0.1 has its best lr at the largest value that was tried"));
+}
+
+TEST_CASE("a value of which a seed diverged or failed is not the best") {
+  const Study study =
+      test::study_of("title = \"T\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\nlr = [0.1, 1, 10]\n");
+  const Results results = test::results_of(study, {{finished_run(50.0, 1.0), finished_run(51.0, 1.0)},
+                                                   {finished_run(90.0, 1.0), diverged_run(80.0)},
+                                                   {failed_run("x"), finished_run(95.0, 1.0)}});
+  CHECK(results.shown == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("the best by a figure against the baseline is that with the best such figure") {
+  const Study study = test::study_of(
+      "title = \"T\"\nmeasure = \"speed_up\"\nbest-of = \"lr\"\nbest-by = \"speed_up\"\n[grid]\noptimizer = [\"sgd\", "
+      "\"adam\"]\nlr = [0.1, 1]\n");
+  const auto run = [](double seconds) { return std::vector<KeptRun>{finished_run(50.0, seconds)}; };
+  const Results results = test::results_of(study, {run(4.0), run(4.0), run(4.0), run(2.0)});
+  CHECK(results.shown == std::vector<std::size_t>{0, 3});
+}
+
+TEST_CASE("the edge of what was tried is told of whole runs alone") {
+  const Study study =
+      test::study_of("title = \"T\"\nmeasure = \"test_accuracy\"\nbest-of = \"lr\"\n[grid]\nlr = [0.1, 1, 10]\n");
+  const auto edges = [&](const std::vector<std::vector<KeptRun>>& runs) {
+    std::string text;
+    for (const std::string& sentence : reading_of(test::results_of(study, runs)))
+      if (sentence.find("that was tried") != sentence.npos) text += sentence;
+    return text;
+  };
+  const auto run = [](double accuracy) { return std::vector<KeptRun>{finished_run(accuracy, 1.0)}; };
+  const std::vector<KeptRun> none(1), diverged{diverged_run(1.0)};
+  CHECK_THAT(edges({run(50.0), run(40.0), diverged}), test::ContainsText("lr 0.1 has its best lr at the smallest"));
+  CHECK(edges({none, none, none}).empty());
+  CHECK(edges({run(kNaN), run(kNaN), run(kNaN)}).empty());
+  CHECK(edges({run(50.0), none, none}).empty());
+  CHECK(edges({run(50.0), diverged, run(40.0)}).empty());
+  CHECK(edges({run(50.0), run(60.0), diverged}).empty());
+}
+
+TEST_CASE("where all are the very same, none is called the best") {
+  CHECK(reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {70.0, 70.0}})).at(1) ==
+        "All that have a figure of it have the same test accuracy (70.00 % \xC2\xB1 0.00).");
+  CHECK(reading_of(accuracies({{70.0}, {70.0}, {70.0}})).at(1) ==
+        "All that have a figure of it have the same test accuracy (70.00 %).");
+}
+
+TEST_CASE("tables say that a best by the test images flatters") {
+  const auto note = [](const std::string& by) {
+    return note_of_best(test::study_of("title = \"T\"\nbest-of = \"lr\"\n" + by + "[grid]\nlr = [0.1, 1]\n"));
+  };
+  CHECK(note("") ==
+        "Of each, the lr with the best test accuracy of all its seeds is shown: chosen by the test images, so that its "
+        "figures on them flatter.");
+  CHECK(note("best-by = \"validation_accuracy\"\n") ==
+        "Of each, the lr with the best validation accuracy of all its seeds is shown.");
+  CHECK(note_of_best(optimizers()).empty());
 }
 
 TEST_CASE("what may be impossible on a machine is no failure") {
