@@ -50,7 +50,7 @@ file(GLOB umbrella_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tande
 install(FILES ${umbrella_headers} ${PROJECT_BINARY_DIR}/include/tandem/config.h DESTINATION ${headers})
 
 # What gdb shows of tensors; in share/tandem, where gdb does not look by itself: `source` it.
-install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
 
 # --- Programs --------------------------------------------------------------------------------------------------------------
 
