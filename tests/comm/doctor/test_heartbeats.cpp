@@ -20,16 +20,19 @@ namespace {
 constexpr std::uint32_t kHere = 127u << 24 | 1;
 constexpr std::uint64_t kToken = 4711;
 
-/// A rank of two, the other one being on another host.
+/// A rank of two, the other one being on another host. `exchanges`: counts them, of its subgroups as well.
 class OneOfTwo final : public Backend {
  public:
-  explicit OneOfTwo(int rank) : rank_(rank) {}
+  explicit OneOfTwo(int rank, int* exchanges = nullptr) : rank_(rank), exchanges_(exchanges) {}
   std::string_view name() const override { return "pair"; }
   Place place() const override { return {.rank = rank_, .size = 2, .local_rank = 0, .local_size = 1, .node = rank_}; }
   std::unique_ptr<Work> start(const Collective&) override { fail("not asked for"); }
-  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("not asked for"); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override {
+    return std::make_unique<OneOfTwo>(rank_, exchanges_);
+  }
   /// First of all ranks tell who they are.
   std::vector<std::string> all_gather_bytes(std::string_view mine) override {
+    if (exchanges_ != nullptr) ++*exchanges_;
     std::vector<std::string> all(2, std::string(mine));
     if (calls_++ == 0) all[static_cast<std::size_t>(1 - rank_)] = "411 elsewhere elsewhere:1:1";
     return all;
@@ -37,6 +40,7 @@ class OneOfTwo final : public Backend {
 
  private:
   int rank_, calls_ = 0;
+  int* exchanges_;
 };
 
 std::shared_ptr<StatusBoard> board_of(int rank) {
@@ -241,10 +245,16 @@ TEST_CASE("where hosts cannot be connected a notice says so, and ranks of others
   CHECK_FALSE(there->look().ranks[0].is_known);
 
   std::string notice;
-  const auto watched = watch(std::make_unique<OneOfTwo>(1), {}, notice);
+  int exchanges = 0;
+  const auto watched = watch(std::make_unique<OneOfTwo>(1, &exchanges), {}, notice);
   CHECK(notice ==
         "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " +
             why);
+  const int of_group = exchanges;
+  CHECK(of_group > 1);
+  const std::vector<int> members{0, 1};
+  const auto part = watched->subgroup(members);
+  CHECK(exchanges == of_group + 1);  // who they are, and no more: hosts are not tried again
 }
 
 TEST_CASE("what heartbeats cost", "[.timing]") {
