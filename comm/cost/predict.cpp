@@ -246,7 +246,7 @@ class Simulation {
 
   double send_ready(const Rank& rank, const Channel& channel, const Channel& other) const {
     const std::size_t index = channel.arrived.size();
-    if (index == channel.sends.size()) return kNever;
+    if (index == channel.sends.size() || index >= other.receives.size()) return kNever;  // all sent, or for nobody
     const Task& task = channel.sends[index];
     const Segment& segment = rank.segments[task.segment];
     if (segment.writes < task.before) return kNever;
