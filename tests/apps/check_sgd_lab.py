@@ -110,7 +110,8 @@ def check_times(text):
         check(float(exchange) > 0.99 * least, f"{exchange} ms are less than the {least} ms of the formula\n{part}")
         check(abs(100 * (1 - float(waits) / float(exchange)) - float(hidden)) <= 0.6, part)
         if name == "behind":
-            check(abs(float(predicted) - t_comp - least) < 0.02 * least, f"{predicted} is not {t_comp} + {least}\n{part}")
+            # The bucket is full a moment before the backward pass ends.
+            check(0.8 * least < float(predicted) - t_comp < 1.02 * least, f"{predicted} is not {t_comp} + {least}\n{part}")
 
 
 def check_speed_ups(text):

@@ -151,6 +151,9 @@ foreach(part run stop limit browser)
   add_test(NAME "study: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_study.py ${part} $<TARGET_FILE:study>
     ${CMAKE_CURRENT_BINARY_DIR}/study_${part})
   set_tests_properties("study: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+  if(TANDEM_SANITIZE)  # minutes; the unit tests of studies are sanitized
+    set_property(TEST "study: ${part}" APPEND PROPERTY LABELS long)
+  endif()
 endforeach()
 
 # sgd_lab: its figures, and what it refuses.
@@ -183,7 +186,7 @@ foreach(part text page browser guide)
   add_test(NAME "sgd_lab: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_sgd_lab.py ${part}
     $<TARGET_FILE:sgd_lab> ${CMAKE_CURRENT_BINARY_DIR}/sgd_lab_${part})
   set_tests_properties("sgd_lab: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
-  if(TANDEM_SANITIZE AND NOT part STREQUAL "text")  # minutes, of the same code
+  if(TANDEM_SANITIZE)  # minutes; the unit tests of the lesson are sanitized
     set_property(TEST "sgd_lab: ${part}" APPEND PROPERTY LABELS long)
   endif()
 endforeach()
