@@ -1,11 +1,12 @@
 // Products of dimensions, and names of folders.
 #include "apps/study/plan.h"
 
+#include "tandem/comm/ddp/hash.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
 #include <string_view>
 
 namespace tandem::study {
@@ -29,16 +30,10 @@ void set(Settings& settings, const std::string& name, const std::string& value) 
   }
 }
 
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 std::string key_of(const Study& study, const Settings& settings) {
   std::string text = study.program + '\n';
   for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
-  return fmt::format("{:012x}", fnv1a(text) >> 16);
+  return fmt::format("{:012x}", comm::hash_bytes(text.data(), text.size()) >> 16);
 }
 
 /// Letters, digits, points and dashes of a text, as a part of a name of a folder.

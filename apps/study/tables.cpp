@@ -18,6 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using train::report::Epoch;
+using train::report::kEpochFields;
 
 void add_column(Table& table, const std::string& name, bool is_number) {
   table.names.push_back(name);
@@ -205,23 +206,11 @@ Table runs_table(const Results& results) {
 }
 
 Table epochs_table(const Results& results) {
-  static constexpr std::pair<const char*, double Epoch::*> kColumns[] = {
-      {"lr", &Epoch::lr},
-      {"train_loss", &Epoch::train_loss},
-      {"train_accuracy", &Epoch::train_accuracy},
-      {"validation_loss", &Epoch::validation_loss},
-      {"validation_accuracy", &Epoch::validation_accuracy},
-      {"test_loss", &Epoch::test_loss},
-      {"test_accuracy", &Epoch::test_accuracy},
-      {"seconds", &Epoch::seconds},
-      {"images_per_second", &Epoch::images_per_second},
-      {"peak_memory_bytes", &Epoch::peak_memory_bytes},
-      {"skipped_steps", &Epoch::skipped_steps}};
   Table table;
   const std::vector<std::string> dimensions = dimensions_of(results.plan);
   for (const std::string& name : dimensions) add_column(table, name, false);
   for (const char* const name : {"seed", "epoch"}) add_column(table, name, true);
-  for (const auto& column : kColumns) add_column(table, column.first, true);
+  for (const auto& column : kEpochFields) add_column(table, column.first, true);
   for (const PointResult& point : results.points) {
     for (const SeedResult& seed : point.seeds) {
       if (!seed.run.data || !is_done(seed.run.outcome)) continue;
@@ -229,7 +218,7 @@ Table epochs_table(const Results& results) {
         std::vector<std::string> row;
         add_coordinates(row, results, point.point, dimensions);
         row.insert(row.end(), {std::to_string(seed.seed), std::to_string(epoch.epoch)});
-        for (const auto& column : kColumns) row.push_back(plain_number(epoch.*column.second));
+        for (const auto& column : kEpochFields) row.push_back(plain_number(epoch.*column.second));
         table.rows.push_back(std::move(row));
       }
     }

@@ -140,20 +140,7 @@ class LogReader {
   void add_epoch(const Json& json) {
     Epoch epoch;
     epoch.epoch = whole_field(json, "epoch");
-    static constexpr std::pair<const char*, double Epoch::*> kFields[] = {
-        {"lr", &Epoch::lr},
-        {"train_loss", &Epoch::train_loss},
-        {"train_accuracy", &Epoch::train_accuracy},
-        {"validation_loss", &Epoch::validation_loss},
-        {"validation_accuracy", &Epoch::validation_accuracy},
-        {"test_loss", &Epoch::test_loss},
-        {"test_accuracy", &Epoch::test_accuracy},
-        {"seconds", &Epoch::seconds},
-        {"images_per_second", &Epoch::images_per_second},
-        {"peak_memory_bytes", &Epoch::peak_memory_bytes},
-        {"skipped_steps", &Epoch::skipped_steps},
-        {"loss_scale", &Epoch::loss_scale}};
-    for (const auto& [name, field] : kFields) epoch.*field = number_field(json, name);
+    for (const auto& [name, field] : kEpochFields) epoch.*field = number_field(json, name);
     epoch.time = number_table(json, "time");
     epoch.memory = number_table(json, "memory");
     epoch.exchange = number_table(json, "exchange");

@@ -40,6 +40,21 @@ struct Epoch {
   std::vector<Layer> layers;  ///< at the epoch's last step; or empty
 };
 
+/// Its figures by their names in the log.
+inline constexpr std::pair<const char*, double Epoch::*> kEpochFields[] = {
+    {"lr", &Epoch::lr},
+    {"train_loss", &Epoch::train_loss},
+    {"train_accuracy", &Epoch::train_accuracy},
+    {"validation_loss", &Epoch::validation_loss},
+    {"validation_accuracy", &Epoch::validation_accuracy},
+    {"test_loss", &Epoch::test_loss},
+    {"test_accuracy", &Epoch::test_accuracy},
+    {"seconds", &Epoch::seconds},
+    {"images_per_second", &Epoch::images_per_second},
+    {"peak_memory_bytes", &Epoch::peak_memory_bytes},
+    {"skipped_steps", &Epoch::skipped_steps},
+    {"loss_scale", &Epoch::loss_scale}};
+
 struct Step {
   double step = 0.0, lr = kMissing, loss = kMissing;
 };
