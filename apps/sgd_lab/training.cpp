@@ -128,12 +128,6 @@ class Batches {
   std::vector<std::int64_t> order_;  ///< of the epoch
 };
 
-/// It rises in even steps.
-double learning_rate_at(const TrainingPlan& plan, int step) {
-  if (step >= plan.warm_up) return plan.learning_rate;
-  return kLearningRate + (plan.learning_rate - kLearningRate) * step / plan.warm_up;
-}
-
 void train(comm::ProcessGroup& group, const TrainingPlan& plan, const Examples& examples, RankRecord& record) {
   const int rank = group.rank();
   const std::optional<Part> without = plan.without;
@@ -165,7 +159,6 @@ void train(comm::ProcessGroup& group, const TrainingPlan& plan, const Examples& 
     record.exchange_seconds.push_back(seconds_since(computed_at));
     const Clock::time_point exchanged_at = Clock::now();
     replica.set_gradient(gradient);
-    optimizer.set_lr(learning_rate_at(plan, step));
     optimizer.step();
     computed += seconds_since(exchanged_at);
     record.compute_seconds.push_back(computed);

@@ -42,7 +42,6 @@ struct TrainingPlan {
   std::optional<Part> without = {};  ///< a part of synchronous SGD
   int batch_factor = 1;  ///< how many batches of kBatchPerRank a rank, which follow each other, a step has as one
   double learning_rate = kLearningRate;
-  int warm_up = 0;            ///< steps in which the learning rate rises to that, from kLearningRate on
   bool keeps_weights = true;  ///< those of each step; else RankRecord::weights stays empty
 };
 
