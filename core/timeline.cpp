@@ -129,7 +129,11 @@ void add_to_timeline(TimelineEvent event, const std::shared_ptr<DeviceMark>& mar
   event.thread = thread_number();
   const std::lock_guard lock(all.mutex);
   if (!all.is_on) return;
-  all.timeline.events.push_back(event);
+  if (mark == nullptr) {
+    all.timeline.events.push_back(std::move(event));
+  } else {
+    all.timeline.events.push_back(event);
+  }
   sample_memory(all, detail::timeline_ns());
   if (mark == nullptr) return;
   event.thread = 0;

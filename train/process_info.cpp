@@ -2,6 +2,7 @@
 #include "tandem/train/process_info.h"
 
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/launch/network_interface.h"
 #include "tandem/config.h"
 #include "tandem/core/device.h"
 #include "tandem/core/memory.h"
@@ -38,10 +39,7 @@ TensorMemory peak_tensor_memory(Device device) {
   return result;
 }
 
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
+std::string host_name() { return comm::host_name(); }
 
 std::string utc_time() {
   const std::time_t now = std::time(nullptr);

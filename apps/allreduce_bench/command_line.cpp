@@ -168,20 +168,18 @@ bool is_one_place(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-bool asks_for_connectivity(int argc, const char* const* argv) {
-  return std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--connectivity"; });
-}
-
-std::string interface_asked_for(int argc, const char* const* argv) {
-  constexpr std::string_view kOption = "--iface";
-  std::string value;  // of the last one, as read_command_line() takes it
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == kOption && i + 1 < argc) value = argv[++i];
-    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('='))
-      value = word.substr(kOption.size() + 1);
+CommandLine read_before_start(int argc, const char* const* argv) {
+  Texts texts;
+  CommandLine line;
+  line.options.backends = usable_backends();
+  CLI::App app;
+  add_options(app, texts, line);
+  try {
+    if (apps::read_arguments(app, argc, argv)) return line;
+  } catch (const Error&) {
+    return {};
   }
-  return value;
+  return {};
 }
 
 std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks) {

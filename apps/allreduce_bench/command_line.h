@@ -16,11 +16,9 @@ struct CommandLine {
   std::string interface;  ///< network interface of ranks of several hosts; empty: the libraries' choice
 };
 
-/// Whether --connectivity is among the words: what is asked before ranks wait for each other.
-bool asks_for_connectivity(int argc, const char* const* argv);
-
-/// The value of --iface, which MPI must know when it starts; "" for none.
-std::string interface_asked_for(int argc, const char* const* argv);
+/// What must be known before MPI starts, and before ranks wait for each other: defaults where help is asked for, or the
+/// words are wrong, of which read_command_line() tells.
+CommandLine read_before_start(int argc, const char* const* argv);
 
 /// Nothing where help was asked for, which is printed. `ranks`: of this run. Throws Error for what cannot be.
 std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks);

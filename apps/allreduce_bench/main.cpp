@@ -83,8 +83,8 @@ int run_probe(int argc, char** argv, comm::MpiEnvironment& environment) {
   environment.abort(2);  // messages are still under way
 }
 
-int run(int argc, char** argv, comm::MpiEnvironment& environment) {
-  if (!asks_for_help(argc, argv) && asks_for_connectivity(argc, argv)) return run_probe(argc, argv, environment);
+int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& environment) {
+  if (probes_connectivity) return run_probe(argc, argv, environment);
   const auto group = comm::make_process_group("auto", environment);
   const auto line = comm::run_agreed(*group, [&]() -> std::optional<CommandLine> {
     if (group->rank() == 0 || !asks_for_help(argc, argv)) return read_command_line(argc, argv, group->size());
@@ -123,6 +123,8 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
 int main(int argc, char** argv) {
   apps::hold_standard_streams();
   comm::undo_default_binding();
-  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); },
-                                 asks_for_help(argc, argv) ? "" : interface_asked_for(argc, argv));
+  const CommandLine early = read_before_start(argc, argv);
+  return apps::run_ranks_program(
+      [&](comm::MpiEnvironment& environment) { return run(argc, argv, early.probes_connectivity, environment); },
+      early.interface);
 }

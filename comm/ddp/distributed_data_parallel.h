@@ -33,13 +33,13 @@ struct DistributedOptions {
 /// where they are exchanged so. From backward() to finish() a gradient is not final; afterwards it is the same on all
 /// ranks, until zero_grad and the next backward() write over it: clone() what is to stay. The memory lives as long as a
 /// view of it, also after this object. Batch norm's running statistics follow each rank's own samples during an epoch
-/// (PyTorch sends rank 0's before each forward pass); call sync_buffers() before evaluating or saving, and replicas are bit-identical again. Hooks of
-/// your own (autograd::on_gradient_ready) see each rank's own gradient, before it is exchanged, whenever they are
-/// added. The first step's gradients tell in which order backward delivers them; where that is not the reverse of the
-/// parameters' order, as was assumed, finish() cuts them into other buckets, once; until the gradients that are there
-/// are dropped or written anew, that takes the memory of both. With one rank nothing is hooked or copied. Constructor,
-/// finish, set_gradient_order, sync_buffers and check_replicas are collective. Errors that all ranks see are
-/// AgreedErrors. Example:
+/// (PyTorch sends rank 0's before each forward pass); call sync_buffers() before evaluating or saving, and replicas are
+/// bit-identical again. Hooks of your own (autograd::on_gradient_ready) see each rank's own gradient, before it is
+/// exchanged, whenever they are added. The first step's gradients tell in which order backward delivers them; where
+/// that is not the reverse of the parameters' order, as was assumed, finish() cuts them into other buckets, once; until
+/// the gradients that are there are dropped or written anew, that takes the memory of both. With one rank nothing is
+/// hooked or copied. Constructor, finish, set_gradient_order, sync_buffers and check_replicas are collective. Errors
+/// that all ranks see are AgreedErrors. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     #include "tandem/autograd/variable.h"
 ///     #include "tandem/comm/launch/mpi_environment.h"

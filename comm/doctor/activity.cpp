@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,12 @@ ShownActivity::Places& made_places_of_thread() {
 void show(std::string_view name, std::string_view module) {
   const auto& places = places_of_thread();
   if (!places) return;
-  const std::string text = module.empty() ? std::string(name) : fmt::format("{} of {}", name, module);
+  std::array<char, decltype(RankStatus::activity)::kBytes> buffer;
+  std::string_view text = name;
+  if (!module.empty()) {
+    const auto result = fmt::format_to_n(buffer.data(), buffer.size(), "{} of {}", name, module);
+    text = {buffer.data(), static_cast<std::size_t>(result.out - buffer.data())};
+  }
   const std::scoped_lock lock(places->mutex);
   for (RankStatus* const status : places->statuses) status->activity.set(text);
 }

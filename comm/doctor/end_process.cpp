@@ -51,10 +51,10 @@ bool cannot_end_itself(const RankView& rank) {
 }  // namespace
 
 bool have_all_told(const StatusBoard& board) {
-  return std::ranges::all_of(board.look().ranks, [&](const RankView& rank) {
+  return std::ranges::all_of(board.look_here(), [&](const RankView& rank) {
     const RankStatus& status = board.statuses()[static_cast<std::size_t>(rank.rank)];
-    return !rank.is_known || rank.is_far || rank.end != RankEnd::none || rank.state == ProcessState::ended ||
-           cannot_end_itself(rank) || status.has_told.load(std::memory_order_acquire) != 0;
+    return rank.end != RankEnd::none || rank.state == ProcessState::ended || cannot_end_itself(rank) ||
+           status.has_told.load(std::memory_order_acquire) != 0;
   });
 }
 

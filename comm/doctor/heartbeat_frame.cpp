@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x3162'6874;  // changes with the layout
 constexpr std::size_t kCollectives = 16, kMessages = 4;
-constexpr std::size_t kStepBytes = 64, kActivityBytes = 96;
+constexpr std::size_t kStepBytes = 64, kActivityBytes = decltype(RankStatus::activity)::kBytes;
 
 enum Flag : std::uint8_t { kWaits = 1, kLongWork = 2, kFault = 4 };
 

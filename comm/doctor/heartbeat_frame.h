@@ -21,7 +21,7 @@ class FrameReader {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-  void add(std::string_view bytes) { bytes_.append(bytes); }
+  /// Where what comes is appended.
   std::string& buffer() { return bytes_; }
   /// The next whole frame, if there is one.
   std::optional<std::string> next();

@@ -155,14 +155,14 @@ class Connector {
     const std::uint64_t token = meetings.front().token;
     std::map<int, HostLink> links = call_lower(meetings, token);
     // So each host knows whom to expect.
-    const std::vector<std::string> problems = backend_.all_gather_bytes(problem_);
-    for (const std::string& problem : problems)
-      if (obstacle.empty() && !problem.empty()) obstacle = problem;
     std::vector<int> reached;
     for (const auto& [host, link] : links) reached.push_back(host);
-    const std::vector<std::string> all_reached = backend_.all_gather_bytes(fmt::format("{}", fmt::join(reached, " ")));
+    const std::vector<std::string> told =
+        backend_.all_gather_bytes(fmt::format("{}\n{}", fmt::join(reached, " "), problem_));
+    for (const std::string& text : told)
+      if (obstacle.empty()) obstacle = text.substr(text.find('\n') + 1);
     if (listener_)
-      for (auto& [host, link] : listener_->accept(token, callers(all_reached), kForGreeting))
+      for (auto& [host, link] : listener_->accept(token, callers(told), kForGreeting))
         links.emplace(host, std::move(link));
     return links;
   }
@@ -217,10 +217,10 @@ class Connector {
   }
 
   /// Hosts that have called this one.
-  std::vector<int> callers(const std::vector<std::string>& all_reached) const {
+  std::vector<int> callers(const std::vector<std::string>& told) const {
     std::vector<int> hosts;
     for (int host = own_ + 1; host < static_cast<int>(firsts_.size()); ++host) {
-      std::istringstream stream(all_reached[static_cast<std::size_t>(firsts_[static_cast<std::size_t>(host)])]);
+      std::istringstream stream(told[static_cast<std::size_t>(firsts_[static_cast<std::size_t>(host)])]);
       for (int called = 0; stream >> called;)
         if (called == own_) hosts.push_back(host);
     }

@@ -65,13 +65,11 @@ void leave_together() {
       std::this_thread::sleep_for(kForOthers);
       _exit(2);
     }
-    if (waited % kBetweenLooksAtProcesses == std::chrono::milliseconds()) {
-      const GroupView group = board->look();
-      if (std::ranges::none_of(group.ranks, [](const RankView& rank) {
-            return rank.is_known && !rank.is_far && rank.end == RankEnd::none && rank.state != ProcessState::ended;
-          }))
-        return;
-    }
+    if (waited % kBetweenLooksAtProcesses == std::chrono::milliseconds() &&
+        std::ranges::none_of(board->look_here(), [](const RankView& rank) {
+          return rank.end == RankEnd::none && rank.state != ProcessState::ended;
+        }))
+      return;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }

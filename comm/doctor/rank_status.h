@@ -133,6 +133,11 @@ struct alignas(128) RankStatus {
   std::atomic<std::int32_t> heard_state;  ///< a ProcessState
   std::atomic<std::uint32_t> is_inferred;
 
+  /// `operation`: number 0 for nothing.
+  void wait_for(const OperationView& operation) {
+    waits_for.store(2 * operation.number + (operation.is_message() ? 1 : 0), std::memory_order_release);
+  }
+
   OperationView collective(std::uint64_t number) const { return record(collectives[number % kCollectives], number); }
   OperationView message(std::uint64_t number) const { return record(messages[number % kMessages], number); }
 

@@ -1,6 +1,7 @@
 // Sharing statuses, and looking at them.
 #include "tandem/comm/doctor/status_board.h"
 
+#include "tandem/comm/doctor/fixed_text.h"
 #include "tandem/comm/launch/network_interface.h"
 #include "tandem/core/error.h"
 
@@ -49,16 +50,6 @@ std::vector<Identity> exchange_identities(Backend& backend) {
   std::vector<Identity> all;
   for (const std::string& text : backend.all_gather_bytes(own_identity())) all.push_back(identity_of(text));
   return all;
-}
-
-template <std::size_t Size>
-void copy_text(std::string_view text, char (&into)[Size]) {
-  into[text.copy(into, Size - 1)] = '\0';
-}
-
-template <std::size_t Size>
-std::string text_in(const char (&chars)[Size]) {
-  return {chars, strnlen(chars, Size)};
 }
 
 /// A file may hold anything: what a terminal would obey is no text.
@@ -165,12 +156,10 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
   constexpr std::int64_t kBytes = sizeof(RankStatus);
   const auto ranks = static_cast<std::size_t>(place_.size);
   const std::vector<Identity> identities = exchange_identities(backend);
-  const auto on_machine =
-      std::ranges::find(identities, identities[static_cast<std::size_t>(place_.rank)].machine, &Identity::machine);
-  const auto first = static_cast<int>(on_machine - identities.begin());
   for (const Identity& identity : identities)
     first_ranks_.push_back(
         static_cast<int>(std::ranges::find(identities, identity.machine, &Identity::machine) - identities.begin()));
+  const int first = first_ranks_[static_cast<std::size_t>(place_.rank)];
   SharedByRanks shared = share_memory(backend, kBytes, {.maker = first, .name = kFileName, .keeps_file = true});
   memory_ = std::move(shared.memory);
   obstacle_ = std::move(shared.obstacle);
@@ -220,8 +209,7 @@ void StatusBoard::show_far(const RankView& view, std::int64_t now) {
   status.started.store(view.started, std::memory_order_release);
   status.finished_since.store(ago(view.finished_ago), std::memory_order_relaxed);
   status.waits_since.store(ago(view.waiting_time), std::memory_order_relaxed);
-  const std::uint64_t number = 2 * view.waits_for.number + (view.waits_for.is_message() ? 1 : 0);
-  status.waits_for.store(view.is_waiting ? number : 0, std::memory_order_release);
+  status.wait_for(view.is_waiting ? view.waits_for : OperationView{});
   status.step.wait(view.step);
   status.activity.set(view.activity);
   status.long_work.store(view.is_in_long_work ? 1 : 0, std::memory_order_release);

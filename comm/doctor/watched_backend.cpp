@@ -30,7 +30,7 @@ class Waiting {
  public:
   Waiting(RankStatus& status, const OperationView& operation) : status_(status) {
     status_.waits.store(status_.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    status_.waits_for.store(2 * operation.number + (operation.is_message() ? 1 : 0), std::memory_order_release);
+    status_.wait_for(operation);
   }
   ~Waiting() { status_.waits_for.store(0, std::memory_order_release); }
   Waiting(const Waiting&) = delete;

@@ -2,13 +2,12 @@
 #include "tandem/comm/transports/connectivity.h"
 
 #include "tandem/comm/backends/keep_for_ever.h"
+#include "tandem/comm/doctor/fixed_text.h"
 #include "tandem/core/error.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -30,12 +29,6 @@ struct RankNote {
   std::int32_t place;
   std::int32_t reach;
 };
-
-void copy_host(const std::string& host, RankNote& note) {
-  note.host[host.copy(note.host, sizeof note.host - 1)] = '\0';
-}
-
-std::string host_in(const RankNote& note) { return {note.host, strnlen(note.host, sizeof note.host)}; }
 
 /// All messages with one other rank. Errors of the transport count as no answer.
 struct Peer {
@@ -63,7 +56,7 @@ class Question {
       : transport_(std::move(transport)), mine_(mine), options_(options), peers_(static_cast<std::size_t>(mine.size)) {
     own_row_.resize(peers_.size());
     RankNote& own = own_row_[static_cast<std::size_t>(mine.rank)];
-    copy_host(mine.host, own);
+    copy_text(mine.host, own.host);
     own.place = mine.place;
     own.reach = static_cast<std::int32_t>(Reach::yes);
   }
@@ -167,7 +160,7 @@ class Question {
         for (Reach* const known : {&all.reaches[at][other], &all.reaches[other][at]})
           if (*known != Reach::no) *known = reach;
         if (reach != Reach::yes || !all.hosts[other].empty()) continue;
-        all.hosts[other] = host_in(row[other]);
+        all.hosts[other] = text_in(row[other].host);
         all.places[other] = row[other].place;
       }
     }

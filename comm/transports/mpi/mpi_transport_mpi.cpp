@@ -39,23 +39,21 @@ class MpiTransfer final : public Transfer {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(Communicator owned) : owned_(std::move(owned)), communicator_(owned_.get()) {}
-  /// Of a communicator that lives on.
-  explicit MpiTransport(MPI_Comm communicator) : owned_(MPI_COMM_NULL, MPI_COMM_NULL), communicator_(communicator) {}
+  explicit MpiTransport(Communicator communicator) : communicator_(std::move(communicator)) {}
 
   std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_CHECK_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_, &request));
+    TANDEM_CHECK_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, false);
   }
   std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_, &request));
+    TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, true);
   }
   std::string thread_obstacle() const override { return mpi_thread_obstacle(); }
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
-    return std::make_unique<MpiTransport>(communicator_of(communicator_, members));
+    return std::make_unique<MpiTransport>(communicator_of(communicator_.get(), members));
   }
 
  private:
@@ -64,14 +62,15 @@ class MpiTransport final : public Transport {
     return static_cast<int>(bytes);
   }
 
-  Communicator owned_;
-  MPI_Comm communicator_;
+  Communicator communicator_;
 };
 
 }  // namespace
 
 std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(duplicate(MPI_COMM_WORLD)); }
 
-std::unique_ptr<Transport> make_world_transport() { return std::make_unique<MpiTransport>(MPI_COMM_WORLD); }
+std::unique_ptr<Transport> make_world_transport() {
+  return std::make_unique<MpiTransport>(Communicator(MPI_COMM_WORLD, MPI_COMM_WORLD));  // "empty", so not freed
+}
 
 }  // namespace tandem::comm::detail

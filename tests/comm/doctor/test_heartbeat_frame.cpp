@@ -112,14 +112,14 @@ TEST_CASE("frames come in pieces, and what is no frame is the end of all") {
   const std::string both = frame_of("one") + frame_of("") + frame_of("three");
   std::vector<std::string> frames;
   for (const char byte : both) {
-    reader.add({&byte, 1});
+    reader.buffer() += byte;
     while (const auto frame = reader.next()) frames.push_back(*frame);
   }
   CHECK(frames == std::vector<std::string>{"one", "", "three"});
   CHECK_FALSE(reader.is_broken());
-  reader.add("GET / HTTP/1.1\r\n");
+  reader.buffer() += "GET / HTTP/1.1\r\n";
   CHECK_FALSE(reader.next());
   CHECK(reader.is_broken());
-  reader.add(frame_of("late"));
+  reader.buffer() += frame_of("late");
   CHECK_FALSE(reader.next());
 }

@@ -251,7 +251,7 @@ TEST_CASE("where hosts cannot be connected a notice says so, and ranks of others
         "some hosts do not see what ranks of others do, nor that it may take long (a longer timeout lets them wait): " +
             why);
   const int of_group = exchanges;
-  constexpr int kToConnect = 3;
+  constexpr int kToConnect = 2;
   const std::vector<int> members{0, 1};
   const auto part = watched->subgroup(members);
   CHECK(exchanges == 2 * of_group - kToConnect);  // hosts are not tried again
