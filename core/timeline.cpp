@@ -129,17 +129,17 @@ void add_to_timeline(TimelineEvent event, const std::shared_ptr<DeviceMark>& mar
   event.thread = thread_number();
   const std::lock_guard lock(all.mutex);
   if (!all.is_on) return;
-  if (mark == nullptr) {
-    all.timeline.events.push_back(std::move(event));
-  } else {
-    all.timeline.events.push_back(event);
+  TimelineEvent on_device;
+  if (mark != nullptr) {
+    on_device = event;
+    on_device.thread = 0;
+    on_device.begin_ns = on_device.duration_ns = 0;
   }
+  all.timeline.events.push_back(std::move(event));
   sample_memory(all, detail::timeline_ns());
   if (mark == nullptr) return;
-  event.thread = 0;
-  event.begin_ns = event.duration_ns = 0;
   try {
-    all.device_times.end(*mark, std::move(event));
+    all.device_times.end(*mark, std::move(on_device));
   } catch (const std::exception&) {
     return;
   }
