@@ -198,6 +198,12 @@ void AtomicFile::commit() {
   if (const int error = sync_directory(directory_); error != 0) fail_with_errno(error);
 }
 
+void write_file(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
+}
+
 std::int64_t remove_abandoned_files(const std::string& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> names;

@@ -58,6 +58,9 @@ class AtomicFile {
   std::int64_t written_ = 0;
 };
 
+/// Writes a file by AtomicFile: whole, or, throwing Error, not at all.
+void write_file(const std::string& path, std::string_view text);
+
 /// Removes the temporary files that AtomicFile left in a folder when its processes were killed, and no others: one that
 /// a live process writes is held by its lock, or, where the file system knows none, named after a live process. Of a
 /// folder that cannot be read, or files that cannot be removed, nothing is said. Returns how many are gone.

@@ -44,11 +44,8 @@ void check_files(comm::ProcessGroup& group, const CommandLine& line) {
   if (!fault.empty()) throw comm::AgreedError(fault);
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+void write_if_named(const std::string& path, const std::string& text) {
+  if (!path.empty()) layers::write_file(path, text);
 }
 
 void print(const std::string& text) {
@@ -71,7 +68,7 @@ int run_probe(int argc, char** argv, comm::MpiEnvironment& environment) {
       print(json_lines(all));
     else
       print(comm::text_of(all));
-    write_file(line->csv_file, csv_report(all));
+    write_if_named(line->csv_file, csv_report(all));
   }
   if (all.is_complete()) return 0;
   const std::string complaint = comm::complaint_of(all, options);
@@ -112,8 +109,8 @@ int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& e
   if (group->rank() != 0) return 0;
   const std::string predictions = prediction_lines(rows);
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);
-  write_file(line->csv_file, csv_report(rows, options, ranks));
-  write_file(line->svg_file, line->svg_file.empty() ? "" : svg_report(rows, options, ranks));
+  write_if_named(line->csv_file, csv_report(rows, options, ranks));
+  write_if_named(line->svg_file, line->svg_file.empty() ? "" : svg_report(rows, options, ranks));
   if (wrong > 0) train::print_to_stderr(fmt::format("error: {} elements are wrong", wrong));
   return wrong > 0 ? 1 : 0;
 }

@@ -29,9 +29,7 @@ namespace fs = std::filesystem;
 
 void write(const fs::path& path, const std::string& text, std::vector<std::string>& problems) {
   try {
-    layers::AtomicFile file(path.string());
-    file.write(text.data(), static_cast<std::int64_t>(text.size()));
-    file.commit();
+    layers::write_file(path.string(), text);
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }

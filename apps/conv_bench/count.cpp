@@ -4,6 +4,7 @@
 #include "apps/conv_bench/bench.h"
 #include "apps/conv_bench/reports.h"
 #include "tandem/core/device_query.h"
+#include "tandem/layers/file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -54,7 +55,7 @@ int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems
     }
     std::fflush(out);
   });
-  if (!settings.json_file.empty()) write_file(settings.json_file, json{{"counts", rows}}.dump(1) + "\n");
+  if (!settings.json_file.empty()) layers::write_file(settings.json_file, json{{"counts", rows}}.dump(1) + "\n");
   return tell_problems(report, problems);
 }
 

@@ -83,10 +83,4 @@ std::string json_report(const BenchSettings& settings, const Report& report) {
   return whole.dump(1) + "\n";
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
-}
-
 }  // namespace tandem::conv_bench

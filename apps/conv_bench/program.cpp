@@ -31,15 +31,15 @@ int run_program(const BenchSettings& settings, std::FILE* out, std::FILE* proble
     if (settings.json_file.empty()) return;
     BenchSettings now = settings;
     now.ceilings = so_far.ceilings;
-    write_file(settings.json_file, json_report(now, so_far));
+    layers::write_file(settings.json_file, json_report(now, so_far));
   });
   fmt::print(out, "{}", table_summary(report.results));
   BenchSettings found = settings;
   found.ceilings = report.ceilings;
   if (found.ceilings.source != settings.ceilings.source) fmt::print(out, "{}", raised_ceilings(settings, report));
   if (settings.autotune) fmt::print(out, "\nchosen by measurement:\n{}", train::tuning_table());
-  if (!settings.json_file.empty()) write_file(settings.json_file, json_report(found, report));
-  if (!settings.svg_file.empty()) write_file(settings.svg_file, svg_report(found, report.results));
+  if (!settings.json_file.empty()) layers::write_file(settings.json_file, json_report(found, report));
+  if (!settings.svg_file.empty()) layers::write_file(settings.svg_file, svg_report(found, report.results));
   return tell_problems(report, problems);
 }
 

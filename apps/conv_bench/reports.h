@@ -25,8 +25,4 @@ std::string json_report(const BenchSettings& settings, const Report& report);
 
 /// An SVG drawing: bars of operations per second for each layer, and the same as points under the machine's roofline.
 std::string svg_report(const BenchSettings& settings, const std::vector<Result>& results);
-
-/// Writes a file as a whole or not at all.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace tandem::conv_bench

@@ -1,5 +1,6 @@
 #include "apps/sgd_lab/lesson.h"
 
+#include "apps/measure/quantile.h"
 #include "tandem/comm/ddp/hash.h"
 
 #include <fmt/format.h>
@@ -46,9 +47,7 @@ std::int64_t examples_seen(const Run& run) {
 double median_of(const Run& run, std::vector<double> RankRecord::* seconds) {
   std::vector<double> all;
   for (const RankRecord& rank : run) all.insert(all.end(), (rank.*seconds).begin(), (rank.*seconds).end());
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle);
-  return *middle;
+  return apps::median(std::move(all));
 }
 
 GradientCheck check_gradient(const Run& run, const Examples& examples) {

@@ -1,5 +1,6 @@
 #include "apps/sgd_lab/timing.h"
 
+#include "apps/measure/quantile.h"
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
@@ -110,9 +111,7 @@ double median_of(const std::vector<RankSamples>& ranks, const auto& values_of) {
     const std::vector<double>& values = values_of(rank);
     all.insert(all.end(), values.begin(), values.end());
   }
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle);
-  return *middle;
+  return apps::median(std::move(all));
 }
 
 void add_medians(ExchangeWay& way, const std::vector<RankSamples>& ranks, Samples RankSamples::* samples) {
@@ -125,24 +124,9 @@ void add_medians(ExchangeWay& way, const std::vector<RankSamples>& ranks, Sample
   way.waited = median(&Samples::waited);
 }
 
-std::string mark_of(int rank) { return fmt::format("rank {}", rank); }
-
-/// What the thread of this rank did; it has marked itself by a range.
-Timeline timeline_of(int rank, const Timeline& all) {
-  Timeline mine;
-  const auto mark = std::ranges::find(all.events, mark_of(rank), &TimelineEvent::name);
-  if (mark == all.events.end()) return mine;
-  for (const TimelineEvent& event : all.events)
-    if (event.thread == mark->thread) mine.events.push_back(event);
-  for (const CommunicationEvent& event : all.communication)
-    if (event.rank == rank) mine.communication.push_back(event);
-  return mine;
-}
-
 /// What the ranks of one process have in common.
 struct Shared {
   std::atomic<bool> is_last = false;
-  Timeline timeline;
   Clock::time_point begin = Clock::now();
 };
 
@@ -176,21 +160,14 @@ class RankTimer {
 
   /// Of a few more steps the one that took the median time; on rank 0.
   train::report::StepTrace picture(Trainee& trainee) {
-    group_.barrier();
-    if (group_.rank() == 0) start_timeline();
-    group_.barrier();
-    {
-      const ProfileRange mark(mark_of(group_.rank()));
-    }
+    const TimelineOfThread own;
+    start_timeline();
     for (int step = 0; step < kPictured; ++step) {
       group_.barrier();
       const ProfileRange range([&] { return fmt::format("step {}", step); });
       trainee.step(batch_, true);
     }
-    group_.barrier();
-    if (group_.rank() == 0) shared_.timeline = stop_timeline();
-    group_.barrier();
-    const std::string trace = train::trace_of(timeline_of(group_.rank(), shared_.timeline), group_);
+    const std::string trace = train::trace_of(stop_timeline(), group_);
     trainee.replicas().take_totals();
     return group_.rank() == 0 ? train::report::read_step(trace).value_or(train::report::StepTrace{})
                               : train::report::StepTrace{};

@@ -191,15 +191,11 @@ LineChart line_chart(const Results& results, const Plot& plot) {
                                        : over_dimension(results, plot, index_of(results, plot.measure));
 }
 
-std::string picture_of(const Results& results, const Plot& plot, bool is_file) {
+std::string picture_of(const Results& results, const Plot& plot) {
   using namespace train::plot;
-  const SvgKind kind = is_file ? SvgKind::file : SvgKind::inline_;
-  constexpr double kMargin = 12.0;
-  const double margin = is_file ? kMargin : 0.0;
   const auto draw_in = [&](double height, const auto& draw) {
-    const Box box{margin, margin, kChartWidth, height};
-    return svg_picture({kChartWidth + 2.0 * margin, height + 2.0 * margin}, title_of(plot), kind,
-                       [&](Canvas& canvas) { draw(canvas, box); });
+    return svg_picture({kChartWidth, height}, title_of(plot), SvgKind::inline_,
+                       [&](Canvas& canvas) { draw(canvas, Box{0.0, 0.0, kChartWidth, height}); });
   };
   if (plot.kind == PlotKind::bars) {
     const BarChart chart = bar_chart(results, plot);

@@ -22,7 +22,7 @@ train::plot::BarChart bar_chart(const Results& results, const Plot& plot);
 /// Bands are one standard deviation.
 train::plot::LineChart line_chart(const Results& results, const Plot& plot);
 
-/// As an SVG of its own: `kind` says for a page or for a file.
-std::string picture_of(const Results& results, const Plot& plot, bool is_file);
+/// As an SVG for a page.
+std::string picture_of(const Results& results, const Plot& plot);
 
 }  // namespace tandem::study

@@ -6,6 +6,7 @@
 #include "apps/study/process.h"
 #include "apps/study/tables.h"
 #include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/progress_format.h"
 
 #include <fmt/core.h>
@@ -75,7 +76,7 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
     result = run_process(words, output, std::chrono::duration<double>(limit), options.stop);
   } catch (const Error& failure) {
     note_error(output, failure.what());
-    write_file(exit_file, "1");
+    layers::write_file(exit_file, "1");
     return false;
   }
   seconds = result.seconds;
@@ -83,7 +84,7 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
     note_error(output, fmt::format("it did not end within {} (--timeout)", train::format_duration(limit)));
   else if (result.end == ProcessEnd::exited && result.exit_code != 0)
     note_exit(output, result.exit_code);
-  if (result.end != ProcessEnd::stopped) write_file(exit_file, std::to_string(result.exit_code));
+  if (result.end != ProcessEnd::stopped) layers::write_file(exit_file, std::to_string(result.exit_code));
   return result.end == ProcessEnd::stopped;
 }
 
@@ -122,7 +123,7 @@ bool conduct(const std::vector<Plan>& plans, const std::vector<Task>& tasks, con
     options.tell(fmt::format(
         "{}: {}{}{}", name_of(plan, task, i + 1, tasks.size()), train::format_duration(seconds), how,
         i + 1 < tasks.size() ? fmt::format(", about {} left", train::format_duration(remaining.seconds())) : ""));
-    if (i + 1 == tasks.size() || tasks[i + 1].plan != task.plan) options.is_done(task.plan);
+    if (i + 1 < tasks.size() && tasks[i + 1].plan != task.plan) options.plan_is_done();
   }
   return true;
 }

@@ -17,8 +17,7 @@ struct Task {
   double estimate = 0.0;  ///< seconds; NaN: not known
 };
 
-/// Those that are not done, in the order of the plans; the same settings and seed once. `note` is told what is being
-/// estimated.
+/// Those that are not done, in the order of the plans; the same settings and seed once.
 std::vector<Task> tasks_of(const std::vector<Plan>& plans, const std::string& runs, Estimator& estimator);
 
 struct ConductOptions {
@@ -26,7 +25,7 @@ struct ConductOptions {
   double timeout_seconds = 0.0;  ///< of a run; 0: by its estimate
   std::function<bool()> stop;
   std::function<void(const std::string& line)> tell;
-  std::function<void(std::size_t plan)> is_done;  ///< with the last task of a plan
+  std::function<void()> plan_is_done;  ///< before another plan begins
 };
 
 /// Makes them one after the other, and tells of each how it went and how long the rest takes. What fails is told, and

@@ -98,13 +98,8 @@ double Remaining::seconds() const {
   return std::fmax(0.0, (planned_ + mean * unknown_) * ratio);
 }
 
-ProbedSpeed Estimator::probe(const Plan& plan, const Settings& settings) {
-  Study study = plan.study;
-  study.name = "probe";
-  Plan probes{study, {{{}, settings, "", ""}}, {}};
-  std::string text;
-  for (const auto& [name, value] : settings) text += fmt::format("{}-{} ", name, value);
-  probes.runs.push_back({0, 1, fmt::format("probe-{:x}", std::hash<std::string>()(text))});
+ProbedSpeed Estimator::probe(const Study& study, const Settings& settings, const std::string& key) {
+  const Plan probes{study, {{{}, settings, key, ""}}, {{0, 1, "probe-" + key}}};
   const std::string folder = (fs::path(folder_) / probes.runs.front().folder).string();
   KeptRun kept = find_run(folder_, probes, probes.runs.front());
   if (kept.outcome == RunOutcome::finished) return speed_of(kept);
@@ -123,10 +118,9 @@ double Estimator::seconds_of(const Plan& plan, const Point& point) {
   constexpr double kBench = 1.5;  // mostly the start of its ranks
   if (plan.study.program != "cifar_train") return kBench;
   const Settings settings = probe_settings(point.settings);
-  std::string key = plan.study.program;
-  for (const auto& [name, value] : settings) key += fmt::format("\n{}={}", name, value);
+  const std::string key = key_of(plan.study, settings);
   const auto [place, is_new] = known_.try_emplace(key);
-  if (is_new && !stop_()) place->second = probe(plan, settings);
+  if (is_new && !stop_()) place->second = probe(plan.study, settings, key);
   return seconds_by(size_of(point.settings), place->second);
 }
 

@@ -51,7 +51,7 @@ class Estimator {
   double seconds_of(const Plan& plan, const Point& point);
 
  private:
-  ProbedSpeed probe(const Plan& plan, const Settings& settings);
+  ProbedSpeed probe(const Study& study, const Settings& settings, const std::string& key);
 
   std::string folder_;
   std::function<bool()> stop_;

@@ -3,6 +3,7 @@
 
 #include "apps/study/tables.h"
 #include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/report/json_fields.h"
 
 #include <filesystem>
@@ -27,7 +28,7 @@ void keep_options(const PlanOptions& options, const std::string& folder) {
             {"seeds", options.seeds},
             {"settings", Json::object()}};
   for (const auto& [name, value] : options.settings) json["settings"][name] = value;
-  write_file(file_in(folder), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  layers::write_file(file_in(folder), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::optional<PlanOptions> kept_options(const std::string& folder) {

@@ -10,6 +10,7 @@
 #include "apps/study/reading.h"
 #include "apps/study/tables.h"
 #include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/stderr_line.h"
 #include "tandem/train/stop_signals.h"
@@ -116,7 +117,7 @@ bool write_report(const Options& options, const std::vector<Results>& studies) {
     write_tables(results, folder_of(options, results.plan.study));
     all_finished = all_finished && is_complete(results);
   }
-  write_file((fs::path(options.folder) / "report.html").string(), study_page(studies));
+  layers::write_file((fs::path(options.folder) / "report.html").string(), study_page(studies));
   return all_finished;
 }
 
@@ -145,7 +146,7 @@ bool report_again(const Options& options) {
 }
 
 /// What it would take, as a table and a sum.
-double tell_plan(const std::vector<Plan>& plans, const std::vector<Task>& tasks) {
+void tell_plan(const std::vector<Plan>& plans, const std::vector<Task>& tasks) {
   Remaining all;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Remaining own;
@@ -160,7 +161,6 @@ double tell_plan(const std::vector<Plan>& plans, const std::vector<Task>& tasks)
                train::format_duration(own.seconds()));
   }
   fmt::print("about {} in all\n", train::format_duration(all.seconds()));
-  return all.seconds();
 }
 
 int run_studies(const Options& options) {
@@ -179,7 +179,7 @@ int run_studies(const Options& options) {
   if (options.action == Action::plan) return stop() ? 128 + signals.requested() : 0;
   ConductOptions conducting{runs_folder(options), options.timeout_seconds, stop,
                             [](const std::string& line) { train::print_to_stderr(line); },
-                            [&](std::size_t /*plan*/) { write_report(options, collect_all(options, plans)); }};
+                            [&] { write_report(options, collect_all(options, plans)); }};
   for (const Plan& plan : plans) keep_options(plan_options_of(options, plan.study), folder_of(options, plan.study));
   const bool is_complete = conduct(plans, tasks, conducting);
   const bool all_finished = write_report(options, collect_all(options, plans));

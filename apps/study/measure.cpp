@@ -14,8 +14,8 @@ namespace {
 
 using train::plot::Unit;
 using train::report::Epoch;
+using train::report::figure_in;
 using train::report::kMissing;
-using train::report::NumberTable;
 using train::report::RunData;
 
 double last_of(const RunData& run, double Epoch::* field) {
@@ -47,11 +47,6 @@ double mean_of_later_epochs(const RunData& run, const Figure& figure) {
   return count > 0 ? sum / count : kMissing;
 }
 
-double entry(const NumberTable& table, std::string_view name) {
-  const auto found = std::ranges::find(table, name, &NumberTable::value_type::first);
-  return found == table.end() ? kMissing : found->second;
-}
-
 double seconds(const RunData& run, const RunData* /*baseline*/) {
   return has_diverged(run) ? kMissing : train::report::seconds_of(run);
 }
@@ -75,11 +70,11 @@ double peak_memory(const RunData& run, const RunData* /*baseline*/) {
 }
 
 double activation_memory(const RunData& run, const RunData* /*baseline*/) {
-  return entry(run.peak_tensor_bytes, "activations");
+  return figure_in(run.peak_tensor_bytes, "activations");
 }
 
 double optimizer_memory(const RunData& run, const RunData* /*baseline*/) {
-  return entry(run.peak_tensor_bytes, "optimizer");
+  return figure_in(run.peak_tensor_bytes, "optimizer");
 }
 
 double skipped_steps(const RunData& run, const RunData* /*baseline*/) {
@@ -112,7 +107,7 @@ double per_step(const RunData& run, const std::vector<std::string_view>& phases)
   return mean_of_later_epochs(run,
                               [&](const Epoch& epoch) {
                                 double sum = 0.0;
-                                for (const std::string_view phase : phases) sum += entry(epoch.time, phase);
+                                for (const std::string_view phase : phases) sum += figure_in(epoch.time, phase);
                                 return sum;
                               }) /
          run.steps_per_epoch;
@@ -131,8 +126,9 @@ double waiting_seconds(const RunData& run, const RunData* /*baseline*/) { return
 /// From when the first bucket is full to the end of the last one's average.
 double exchange_seconds(const RunData& run, const RunData* /*baseline*/) {
   if (!has_phase_times(run)) return kMissing;
-  return mean_of_later_epochs(
-      run, [](const Epoch& epoch) { return entry(epoch.exchange, "seconds") / entry(epoch.exchange, "steps"); });
+  return mean_of_later_epochs(run, [](const Epoch& epoch) {
+    return figure_in(epoch.exchange, "seconds") / figure_in(epoch.exchange, "steps");
+  });
 }
 
 /// What the run's log predicts of its own number of ranks, by the costs of messages that it knows; null where it does
@@ -217,8 +213,6 @@ constexpr Measure kMeasures[] = {
 };
 
 }  // namespace
-
-std::span<const Measure> measures() { return kMeasures; }
 
 const Measure& find_measure(std::string_view name) {
   const auto* const found = std::ranges::find(kMeasures, name, &Measure::name);

@@ -5,7 +5,6 @@
 #include "tandem/train/report/run_data.h"
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace tandem::study {
@@ -22,8 +21,6 @@ struct Measure {
   ///< null: it is the figure of a bench that has the measure's name
   double train::report::Epoch::* curve = nullptr;  ///< the same of each epoch; null: there is no such curve
 };
-
-std::span<const Measure> measures();
 
 /// Throws Error for an unknown name, suggesting the nearest.
 const Measure& find_measure(std::string_view name);

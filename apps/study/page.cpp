@@ -68,7 +68,7 @@ void add_pictures(HtmlWriter& html, const Results& results) {
     html.element("h3", title);
     if (const std::string names = bar_names(results, plot); !names.empty())
       html.element("p", names, {{"class", "note"}, {"style", "margin: -6px 0 8px"}});
-    html.markup(picture_of(results, plot, false));
+    html.markup(picture_of(results, plot));
     html.close();
   }
   html.close();
@@ -153,7 +153,7 @@ void add_study(HtmlWriter& html, const Results& results, bool is_alone) {
   html.close();
 }
 
-/// Host and device of the first run that tells.
+/// Data set, device and date of the first run that tells.
 std::string machine_of(const std::vector<Results>& studies) {
   for (const Results& results : studies)
     for (const PointResult& point : results.points)

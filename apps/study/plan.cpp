@@ -30,12 +30,6 @@ void set(Settings& settings, const std::string& name, const std::string& value) 
   }
 }
 
-std::string key_of(const Study& study, const Settings& settings) {
-  std::string text = study.program + '\n';
-  for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
-  return fmt::format("{:012x}", comm::hash_bytes(text.data(), text.size()) >> 16);
-}
-
 /// Letters, digits, points and dashes of a text, as a part of a name of a folder.
 std::string slug(std::string_view text) {
   constexpr std::size_t kLongest = 40;
@@ -77,6 +71,12 @@ std::vector<std::pair<Settings, Settings>> coordinates_and_settings(const Study&
 }
 
 }  // namespace
+
+std::string key_of(const Study& study, const Settings& settings) {
+  std::string text = study.program + '\n';
+  for (const auto& [name, value] : settings) text += fmt::format("{}={}\n", name, value);
+  return fmt::format("{:012x}", comm::hash_bytes(text.data(), text.size()) >> 16);
+}
 
 void set_all(Settings& settings, const Settings& others) {
   for (const auto& [name, value] : others) set(settings, name, value);

@@ -22,7 +22,7 @@ struct PlanOptions {
 struct Point {
   Settings coordinates;      ///< dimensions and values, in the study's order
   Settings settings;         ///< all options of its runs but the seed, sorted by name
-  std::string key;           ///< 12 hex digits of program and settings: the same settings, the same key
+  std::string key;           ///< key_of() it: the same settings, the same key
   std::string label;         ///< "batch-size 64 · lr 0.1"; of variants the name alone
   bool is_optional = false;  ///< of a variant that is
 };
@@ -40,6 +40,9 @@ struct Plan {
 };
 
 Plan make_plan(const Study& study, const PlanOptions& options);
+
+/// 12 hex digits of program and settings.
+std::string key_of(const Study& study, const Settings& settings);
 
 /// "KEY-seed-N": what the folders of runs with the same settings and seed end with, in whichever study.
 std::string folder_end(const Point& point, int seed);

@@ -15,14 +15,9 @@ const train::report::RunData* data_of_seed(const PointResult& point, int seed) {
   return nullptr;
 }
 
-double figure_of(const KeptRun& run, std::string_view name) {
-  const auto found = std::ranges::find(run.figures, name, &train::report::NumberTable::value_type::first);
-  return found == run.figures.end() ? train::report::kMissing : found->second;
-}
-
 double measured(const Measure& measure, const KeptRun& run, const train::report::RunData* baseline) {
   if (!is_done(run.outcome)) return train::report::kMissing;
-  if (measure.value == nullptr) return figure_of(run, measure.name);
+  if (measure.value == nullptr) return train::report::figure_in(run.figures, measure.name);
   return run.data ? measure.value(*run.data, baseline) : train::report::kMissing;
 }
 

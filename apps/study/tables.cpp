@@ -265,19 +265,13 @@ std::string json_text(const Results& results) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
-}
-
 void write_tables(const Results& results, const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require(!error, "{}: cannot be made: {}", folder, error.message());
   const Table table = table_of(results);
   const auto write = [&](const char* name, const std::string& text) {
-    write_file((std::filesystem::path(folder) / name).string(), text);
+    layers::write_file((std::filesystem::path(folder) / name).string(), text);
   };
   write("runs.csv", csv(runs_table(results)));
   write("epochs.csv", csv(epochs_table(results)));

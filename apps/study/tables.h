@@ -41,8 +41,4 @@ std::string json_text(const Results& results);
 /// Writes runs.csv, epochs.csv, results.json, table.md and table.tex of a study into a folder, which is made. Throws
 /// Error where one cannot be written.
 void write_tables(const Results& results, const std::string& folder);
-
-/// Writes a file whole or not at all. Throws Error.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace tandem::study

@@ -160,6 +160,7 @@ def stopped(study):
         deadline = time.time() + 60
         while len(finished()) <= number and time.time() < deadline:
             time.sleep(0.02)
+        check(len(finished()) > number, "no run finished in a minute")
         time.sleep(0.3)
         process.send_signal(name)
         out, err = process.communicate(timeout=60)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 using namespace tandem::study;
@@ -19,8 +20,10 @@ Certainty certainty(const std::vector<double>& a, const std::vector<double>& b) 
 }  // namespace
 
 TEST_CASE("quantiles of Student's t are those of its tables") {
-  CHECK(student_quantile(0.975, 1.0) == Approx(12.7062).epsilon(1e-5));
-  CHECK(student_quantile(0.975, 2.0) == Approx(4.30265).epsilon(1e-5));
+  for (const double p : {0.6, 0.9, 0.975, 0.999}) {  // whose quantiles are formulas
+    CHECK(student_quantile(p, 1.0) == Approx(std::tan(std::numbers::pi * (p - 0.5))).epsilon(1e-6));
+    CHECK(student_quantile(p, 2.0) == Approx((2.0 * p - 1.0) / std::sqrt(2.0 * p * (1.0 - p))).epsilon(1e-6));
+  }
   CHECK(student_quantile(0.975, 4.0) == Approx(2.77645).epsilon(1e-5));
   CHECK(student_quantile(0.95, 10.0) == Approx(1.81246).epsilon(1e-5));
   CHECK(student_quantile(0.975, 2.5) == Approx(3.57465).epsilon(1e-5));  // degrees of Welch's test need not be whole

@@ -16,13 +16,6 @@ namespace {
 using plot::number_text;
 using plot::Unit;
 
-double value_of(const NumberTable& table, const std::string& name) {
-  for (const auto& [key, value] : table) {
-    if (key == name) return value;
-  }
-  return kMissing;
-}
-
 /// Sums over all epochs, in the order in which the names first appear.
 NumberTable total_time(const RunData& run) {
   NumberTable total;
@@ -55,7 +48,7 @@ void add_time(HtmlWriter& html, const RunData& run, const NumberTable& total) {
   for (const auto& [name, seconds] : total) {
     plot::StackedChart::Layer layer{
         fmt::format("{} {:.0f} %", name, 100.0 * seconds / sum), plot::series_colour(chart.layers.size()), {}};
-    for (const Epoch& epoch : run.epochs) layer.values.push_back(value_of(epoch.time, name));
+    for (const Epoch& epoch : run.epochs) layer.values.push_back(figure_in(epoch.time, name));
     chart.layers.push_back(std::move(layer));
   }
   constexpr plot::Size kSize{kChartWidth, 280.0};
@@ -98,7 +91,7 @@ void add_memory(HtmlWriter& html, const RunData& run, const NumberTable& memory)
 double exchanged(const RunData& run, const char* name) {
   double sum = kMissing;
   for (const Epoch& epoch : run.epochs) {
-    if (const double value = value_of(epoch.exchange, name); std::isfinite(value))
+    if (const double value = figure_in(epoch.exchange, name); std::isfinite(value))
       sum = std::isfinite(sum) ? sum + value : value;
   }
   return sum;
@@ -109,7 +102,7 @@ plot::Series exchange_series(const RunData& run, const char* name, const char* f
   plot::Series series{name, colour, {}, {}};
   for (const Epoch& epoch : run.epochs) {
     series.x.push_back(static_cast<double>(epoch.epoch));
-    series.y.push_back(1e3 * value_of(epoch.exchange, field) / value_of(epoch.exchange, "steps"));
+    series.y.push_back(1e3 * figure_in(epoch.exchange, field) / figure_in(epoch.exchange, "steps"));
   }
   return series;
 }
@@ -126,7 +119,7 @@ void add_exchange(HtmlWriter& html, const RunData& run) {
 }
 
 void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& total) {
-  const double seconds = value_of(total, "communication");
+  const double seconds = figure_in(total, "communication");
   if (!std::isfinite(seconds) || !(run.ranks > 1.0)) return;
   TextTable table{{"ranks", number_text(run.ranks)}, {"backend", run.backend}};
   table.emplace_back("waiting for other ranks", number_text(seconds, Unit::seconds));

@@ -16,16 +16,6 @@
 #include <system_error>
 
 namespace tandem::train {
-namespace {
-
-void write_file(const std::string& path, const std::string& text) {
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
-}
-
-}  // namespace
-
 namespace report {
 
 std::string report_page(const RunData& run) {
@@ -53,13 +43,13 @@ ReportFiles write_report(const std::string& run_dir) {
   ReportFiles files{path_of("report.html"), path_of("curves.svg"), "", run.problems};
   if (const double seconds = report::seconds_of(run); run.is_whole && std::isfinite(seconds)) files.seconds = seconds;
   const auto draw = [&](plot::Canvas& canvas) { report::draw_curves(canvas, run); };
-  write_file(files.svg, plot::svg_picture(report::kCurvesSize, "Loss and accuracy of " + report::title_of(run),
-                                          plot::SvgKind::file, draw));
+  layers::write_file(files.svg, plot::svg_picture(report::kCurvesSize, "Loss and accuracy of " + report::title_of(run),
+                                                  plot::SvgKind::file, draw));
   if (plot::has_png_pictures()) {
     files.png = path_of("curves.png");
-    write_file(files.png, plot::png_picture(report::kCurvesSize, 2.0, draw));
+    layers::write_file(files.png, plot::png_picture(report::kCurvesSize, 2.0, draw));
   }
-  write_file(files.page, report::report_page(run));
+  layers::write_file(files.page, report::report_page(run));
   return files;
 }
 
@@ -75,7 +65,7 @@ std::string write_comparison(const std::vector<std::string>& run_dirs, const std
     if (unknown || seen.insert(place).second) runs.push_back(report::read_run(folder));
   }
   try {
-    write_file(path, report::comparison_page(runs));
+    layers::write_file(path, report::comparison_page(runs));
   } catch (const Error& error) {
     if (problem == nullptr) throw;
     *problem = error.what();

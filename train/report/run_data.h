@@ -3,10 +3,12 @@
 
 #include "tandem/train/plot/heat_map.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,12 @@ inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 /// Names and values for people, in the order of the file.
 using TextTable = std::vector<std::pair<std::string, std::string>>;
 using NumberTable = std::vector<std::pair<std::string, double>>;
+
+/// kMissing where the name is not there.
+inline double figure_in(const NumberTable& table, std::string_view name) {
+  const auto found = std::ranges::find(table, name, &NumberTable::value_type::first);
+  return found == table.end() ? kMissing : found->second;
+}
 
 /// Norms of a layer's parameters at one step.
 struct Layer {
