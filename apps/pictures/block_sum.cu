@@ -1,5 +1,5 @@
 // Adds up eight numbers in one block, and prints each turn of a thread: what the picture of the turns is drawn from.
-// Compiled with -DLEAVE_OUT_BARRIER the barrier of the loop is missing, and the simulator ends the launch.
+// With any argument the barrier of the loop is left out, and the simulator ends the launch.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -11,7 +11,7 @@ __device__ void note(int barrier, const char* action, int word) {
   std::printf("%d %d %s %d\n", static_cast<int>(threadIdx.x), barrier, action, word);
 }
 
-__global__ void block_sum(const float* in, float* out) {
+__global__ void block_sum(const float* in, float* out, bool has_barrier) {
   __shared__ float sums[kThreads];
   const int t = static_cast<int>(threadIdx.x);
   int barrier = 0;
@@ -26,22 +26,22 @@ __global__ void block_sum(const float* in, float* out) {
       note(barrier, "writes", t);
       sums[t] += other;
     }
-#ifndef LEAVE_OUT_BARRIER
-    __syncthreads();
-    ++barrier;
-#endif
+    if (has_barrier) {  // for all threads or for none
+      __syncthreads();
+      ++barrier;
+    }
   }
   if (t == 0) out[0] = sums[0];
 }
 
-int main() {
+int main(int argc, char**) {
   std::setvbuf(stdout, nullptr, _IONBF, 0);  // a fault ends the process
   float numbers[kThreads], sum = 0.0f, *in = nullptr, *out = nullptr;
   for (int i = 0; i < kThreads; ++i) numbers[i] = static_cast<float>(i);
   cudaMalloc(&in, sizeof numbers);
   cudaMalloc(&out, sizeof sum);
   cudaMemcpy(in, numbers, sizeof numbers, cudaMemcpyHostToDevice);
-  block_sum<<<1, kThreads>>>(in, out);
+  block_sum<<<1, kThreads>>>(in, out, argc == 1);
   cudaMemcpy(&sum, out, sizeof sum, cudaMemcpyDeviceToHost);
   std::printf("sum %g\n", sum);
   return sum == 28.0f ? 0 : 1;

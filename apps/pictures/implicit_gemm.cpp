@@ -91,11 +91,13 @@ void draw_image(plot::Canvas& canvas, const Example& example, double top) {
 
 void draw_kernel(plot::Canvas& canvas, const Example& example, double left, double top) {
   const std::vector<int> weights = example.w.to_vector<int>();
-  for (std::size_t i = 0; i < weights.size(); ++i)
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::size_t row = i / 3, column = i % 3;
     draw_cell(
         canvas,
-        {left + static_cast<double>(i % 3) * kCell, top + static_cast<double>(i / 3) * kCellHeight, kCell, kCellHeight},
+        {left + static_cast<double>(column) * kCell, top + static_cast<double>(row) * kCellHeight, kCell, kCellHeight},
         fmt::format("{}", weights[i]), plot::series_colour(1));
+  }
 }
 
 void draw_product(plot::Canvas& canvas, const Example& example, double top) {
@@ -186,6 +188,8 @@ void draw_tiles(plot::Canvas& canvas, const Tiling& tiling) {
                fmt::format("{} blocks, each with a tile of {} x {} outputs", tiling.blocks(), tiling.tile_rows,
                            tiling.tile_columns));
   draw_note(canvas, weights.x, 31.0, "weights");
+  draw_note(canvas, left, 54.0, "dark: what the block multiplies");
+  draw_note(canvas, left, 70.0, "in its third step");
   draw_note(canvas, left, 122.0, "patches, never written as a matrix");
   draw_note(canvas, outputs.x + columns + 4.0, top + 80.0, "outputs");
   draw_note(canvas, left, top + height + 16.0,
@@ -219,10 +223,10 @@ Concept implicit_gemm_concept() {
   const Tiling tiling;
   page.lines.push_back(fmt::format("matrix {} x {}, {} numbers; image {} numbers", tiling.rows, tiling.depth,
                                    tiling.rows * tiling.depth, tiling.geometry.input_numel()));
-  page.lines.push_back(
-      fmt::format("tile {} x {}, {} blocks of {} threads, {} steps of {}, {} KiB of shared memory for {} steps",
-                  tiling.tile_rows, tiling.tile_columns, tiling.blocks(), tiling.threads, tiling.steps(), tiling.step,
-                  tiling.shared_bytes / 1024, tiling.stages));
+  page.lines.push_back(fmt::format("tile {} x {}, {} blocks of {} threads", tiling.tile_rows, tiling.tile_columns,
+                                   tiling.blocks(), tiling.threads));
+  page.lines.push_back(fmt::format("{} steps of {}, {} KiB of shared memory for {} steps", tiling.steps(), tiling.step,
+                                   tiling.shared_bytes / 1024, tiling.stages));
   return page;
 }
 

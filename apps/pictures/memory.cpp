@@ -107,11 +107,13 @@ void draw_planes(plot::Canvas& canvas, double top) {
   for (std::size_t channel = 0; channel < 3; ++channel) {
     const double x = kMargin + static_cast<double>(channel) * 92.0;
     draw_note(canvas, x, top + 12.0, fmt::format("channel {}", channel));
-    for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t row = i / 2, column = i % 2;
       draw_cell(canvas,
-                {x + static_cast<double>(i % 2) * kCell, top + 18.0 + static_cast<double>(i / 2) * kCellHeight, kCell,
+                {x + static_cast<double>(column) * kCell, top + 18.0 + static_cast<double>(row) * kCellHeight, kCell,
                  kCellHeight},
                 fmt::format("{}", numbers[4 * channel + i]), plot::series_colour(channel));
+    }
   }
 }
 
