@@ -17,7 +17,7 @@ namespace tandem::pictures {
 namespace {
 
 namespace plot = train::plot;
-constexpr std::string_view kFile = "step.csv";
+constexpr std::string_view kSeveral = "step.csv", kOne = "step-one-bucket.csv";
 constexpr std::int64_t kBucketBytes = 52'429;  // --bucket-mb 0.05
 
 struct Row {
@@ -78,10 +78,10 @@ struct Span {
   double begin = 0.0, end = 0.0;
 };
 
-std::vector<Span> read_spans(const std::string& folder) {
+std::vector<Span> read_spans(const std::string& folder, std::string_view file) {
   std::vector<Span> spans;
-  for (const std::vector<std::string>& row : read_measured(folder, kFile).rows) {
-    require(row.size() == 4, "{}: a row has {} words, not 4", kFile, row.size());
+  for (const std::vector<std::string>& row : read_measured(folder, file).rows) {
+    require(row.size() == 4, "{}: a row has {} words, not 4", file, row.size());
     spans.push_back({row[0], row[1], number_of(row[2]), number_of(row[3])});
   }
   return spans;
@@ -94,36 +94,55 @@ plot::Colour colour_of(const Span& span) {
   return span.name == "communication" ? plot::kWrong : plot::series_colour(4);
 }
 
-void draw_step(plot::Canvas& canvas, const std::vector<Span>& spans) {
-  std::vector<std::string> rows;
-  plot::Axis time{.title = "milliseconds since the step began", .least = 0.0, .most = 0.0};
-  for (const Span& span : spans) {
-    if (std::ranges::find(rows, span.row) == rows.end()) rows.push_back(span.row);
-    time.include(span.end);
-  }
-  const double height = 24.0 * static_cast<double>(rows.size());
-  const plot::Frame frame({84.0, 8.0, kWidth - 100.0, height}, time, {.title = "", .least = 0.0, .most = 1.0});
-  frame.draw_x(canvas);
-  for (const Span& span : spans) {
-    const double top = 10.0 + 24.0 * static_cast<double>(std::ranges::find(rows, span.row) - rows.begin());
-    const double left = frame.x(span.begin), width = std::max(frame.x(span.end) - left, 1.0);
-    canvas.rectangle({left, top, width, 20.0}, {colour_of(span), 0.6},
-                     fmt::format("{}: {:.2f} ms", span.name, span.end - span.begin));
-    if (width > 52.0 && !span.name.starts_with("bucket"))
-      draw_centred(canvas, left + width / 2.0, top + 14.0, span.name);
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    draw_text(canvas, 4.0, 24.0 + 24.0 * static_cast<double>(i), rows[i], kSmallSize);
-}
-
-Picture step_picture(const std::string& folder) {
-  const std::vector<Span> spans = read_spans(folder);
+std::vector<std::string> rows_of(const std::vector<Span>& spans) {
   std::vector<std::string> rows;
   for (const Span& span : spans)
     if (std::ranges::find(rows, span.row) == rows.end()) rows.push_back(span.row);
-  return {"buckets-step", 8.0 + 24.0 * static_cast<double>(rows.size()) + 44.0,
-          "A measured step of one rank: what it computes, and below it when each bucket is exchanged",
-          [spans](plot::Canvas& canvas) { draw_step(canvas, spans); }};
+  return rows;
+}
+
+/// A step and its heading; a row of it is so high.
+constexpr double kRowHeight = 24.0, kHeadingHeight = 24.0;
+double height_of(const std::vector<Span>& spans) {
+  return kHeadingHeight + kRowHeight * static_cast<double>(rows_of(spans).size());
+}
+
+plot::Frame frame_of(const plot::Axis& time, double top, double height) {
+  return {{84.0, top, kWidth - 100.0, height}, time, {.title = "", .least = 0.0, .most = 1.0}};
+}
+
+void draw_step(plot::Canvas& canvas, const std::string& heading, const std::vector<Span>& spans, const plot::Axis& time,
+               double top) {
+  draw_heading(canvas, 4.0, top + 15.0, heading);
+  const std::vector<std::string> rows = rows_of(spans);
+  const plot::Frame frame = frame_of(time, top, 0.0);
+  for (const Span& span : spans) {
+    const auto row = static_cast<double>(std::ranges::find(rows, span.row) - rows.begin());
+    const double left = frame.x(span.begin), width = std::max(frame.x(span.end) - left, 1.0);
+    const plot::Box box{left, top + kHeadingHeight + kRowHeight * row, width, kRowHeight - 4.0};
+    canvas.rectangle(box, {colour_of(span), 0.6}, fmt::format("{}: {:.2f} ms", span.name, span.end - span.begin));
+    const std::string name = span.name == "communication" ? "waits" : span.name;
+    if (width > 38.0 && !span.name.starts_with("bucket")) draw_centred(canvas, left + width / 2.0, box.y + 14.0, name);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    draw_text(canvas, 4.0, top + kHeadingHeight + kRowHeight * static_cast<double>(i) + 14.0, rows[i], kSmallSize);
+}
+
+Picture step_picture(const std::string& folder) {
+  const std::vector<Span> several = read_spans(folder, kSeveral), one = read_spans(folder, kOne);
+  const double second = height_of(several) + 8.0, bottom = second + height_of(one);
+  return {
+      "buckets-step", bottom + 40.0,
+      "Two measured steps of a rank: with four buckets most of the exchange lies beside the backward pass, with one "
+      "bucket all of it lies behind",
+      [=](plot::Canvas& canvas) {
+        plot::Axis time{.title = "milliseconds since the step began", .least = 0.0, .most = 0.0};
+        for (const std::vector<Span>* const spans : {&several, &one})
+          for (const Span& span : *spans) time.include(span.end);
+        frame_of(time, 8.0, bottom - 4.0).draw_x(canvas);
+        draw_step(canvas, "four buckets", several, time, 0.0);
+        draw_step(canvas, "one bucket", one, time, second);
+      }};
 }
 
 }  // namespace
@@ -133,9 +152,10 @@ Concept buckets_concept(const std::string& folder) {
   const std::vector<double> sums = bucket_kilobytes(plan());
   for (std::size_t bucket = 0; bucket < sums.size(); ++bucket)
     page.lines.push_back(fmt::format("bucket {}: {:.1f} KiB", bucket, sums[bucket]));
-  for (const Span& span : read_spans(folder))
-    page.lines.push_back(
-        fmt::format("{:<10} {:<13} from {:>6.2f} to {:>6.2f} ms", span.row, span.name, span.begin, span.end));
+  for (const auto& [what, file] : {std::pair{"four buckets", kSeveral}, std::pair{"one bucket", kOne}})
+    for (const Span& span : read_spans(folder, file))
+      page.lines.push_back(
+          fmt::format("{:<12} {:<13} from {:>6.2f} to {:>6.2f} ms", what, span.name, span.begin, span.end));
   return page;
 }
 

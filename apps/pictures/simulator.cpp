@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tandem::pictures {
 
@@ -98,10 +99,82 @@ Picture race_picture(const std::string& folder) {
           [=](plot::Canvas& canvas) { draw_turns(canvas, touches, thread_count(touches), bad); }};
 }
 
+/// What the shadow of a word holds when an access comes: the last write, and one of the reads since. Places of
+/// accesses.
+struct ShadowLine {
+  std::size_t access = 0;
+  std::optional<std::size_t> write, read;
+  bool races = false;
+};
+
+bool is_ordered(const Touch& earlier, const Touch& later) {
+  return earlier.thread == later.thread || earlier.barrier < later.barrier;
+}
+
+std::vector<ShadowLine> shadow_of(const std::vector<Touch>& touches, std::size_t word) {
+  std::vector<ShadowLine> lines;
+  std::optional<std::size_t> write, read;
+  for (std::size_t i = 0; i < touches.size(); ++i) {
+    const Touch& touch = touches[i];
+    if (touch.word != word) continue;
+    const bool after_write = !write || is_ordered(touches[*write], touch);
+    const bool after_read = !touch.writes || !read || is_ordered(touches[*read], touch);
+    lines.push_back({i, write, read, !after_write || !after_read});
+    (touch.writes ? write : read) = i;
+    if (touch.writes) read.reset();
+  }
+  return lines;
+}
+
+std::string stamp_of(const Touch& touch) {
+  return fmt::format("thread {}, after barrier {}", touch.thread, touch.barrier);
+}
+
+/// "written by thread 1, after barrier 0; read by ..."
+std::string text_of(const ShadowLine& line, const std::vector<Touch>& touches) {
+  if (!line.write) return "nobody has written it";
+  std::string text = fmt::format("written by {}", stamp_of(touches[*line.write]));
+  if (line.read) text += fmt::format("; read by {}", stamp_of(touches[*line.read]));
+  return text;
+}
+
+std::string verdict_of(const ShadowLine& line) {
+  if (line.races) return "nothing orders them: a race";
+  return line.write ? "a barrier lies between: ordered" : "nothing to compare with";
+}
+
+Picture shadow_picture(const std::string& folder) {
+  const std::vector<Touch> touches = read_turns(folder, kRace);
+  const std::size_t word = touches.back().word;
+  const std::vector<ShadowLine> lines = shadow_of(touches, word);
+  return {"simulator-shadow", 4.0 + 70.0 * static_cast<double>(lines.size()),
+          "The accesses of one word, and what its shadow holds when each of them comes: the last one is a race",
+          [=](plot::Canvas& canvas) {
+            double top = 4.0;
+            for (const ShadowLine& line : lines) {
+              const Touch& touch = touches[line.access];
+              canvas.rectangle({4.0, top, kWidth - 8.0, 64.0},
+                               {line.races ? plot::kWrong : plot::series_colour(touch.writes ? 1 : 0), 0.15});
+              draw_heading(canvas, 10.0, top + 15.0,
+                           fmt::format("thread {} {} word {}, after barrier {}", touch.thread,
+                                       touch.writes ? "writes" : "reads", word, touch.barrier));
+              draw_text(canvas, 10.0, top + 31.0,
+                        "shadow: " + (line.write ? "written by " + stamp_of(touches[*line.write])
+                                                 : std::string("nobody has written it")),
+                        kSmallSize);
+              if (line.read)
+                draw_text(canvas, 54.0, top + 45.0, "read by " + stamp_of(touches[*line.read]), kSmallSize);
+              canvas.text({10.0, top + 59.0}, verdict_of(line),
+                          {.colour = line.races ? plot::kWrong : plot::kMuted, .size = kSmallSize, .bold = line.races});
+              top += 70.0;
+            }
+          }};
+}
+
 }  // namespace
 
 Concept simulator_concept(const std::string& folder) {
-  Concept page{"simulator", {turns_picture(folder), race_picture(folder)}, {}};
+  Concept page{"simulator", {turns_picture(folder), race_picture(folder), shadow_picture(folder)}, {}};
   const std::vector<Touch> correct = read_turns(folder, kCorrect), race = read_turns(folder, kRace);
   page.lines.push_back(fmt::format("with the barrier: {} accesses of shared memory, {} barriers between them",
                                    correct.size(), correct.back().barrier));
@@ -111,6 +184,8 @@ Concept simulator_concept(const std::string& folder) {
     page.lines.push_back(fmt::format("access {}: thread {} {} word {}, {} barrier passed", index + 1, touch.thread,
                                      touch.writes ? "writes" : "reads", touch.word, touch.barrier));
   }
+  for (const ShadowLine& line : shadow_of(race, race.back().word))
+    page.lines.push_back(fmt::format("access {}, the shadow: {}", line.access + 1, text_of(line, race)));
   return page;
 }
 
