@@ -70,5 +70,8 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race")
   add_dependencies(simulated_suite block_sum_turns)
   add_test(NAME "docs: turns of the simulator are those of the pictures"
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_turns.py $<TARGET_FILE:block_sum_turns>)
-  set_tests_properties("docs: turns of the simulator are those of the pictures" PROPERTIES LABELS simulated)
+  foreach(name "docs: turns of the simulator are those of the pictures" "block_sum_turns (forward)" "block_sum_turns (reverse)"
+      "block_sum_turns (random:1)" "block_sum_turns (random:2)" "block_sum_turns (random:3)")
+    set_tests_properties(${name} PROPERTIES LABELS simulated)
+  endforeach()
 endif()
