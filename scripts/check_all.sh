@@ -30,6 +30,7 @@ steps() {
   step cuda-consumer "programs of another project, and its own element-wise function, by nvcc with what preset cuda installs" \
     check_cuda_consumer
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
+  step snippets "what pages show: commands, programs and their output" check_snippets
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step fuzz "what reads files, by fuzzers, 60 s each" scripts/fuzz.sh 60
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
@@ -41,6 +42,11 @@ check_clang() {
   command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang"; return 77; }
   cmake --preset cpu -B build/clang -DCMAKE_CXX_COMPILER=clang++ && cmake --build build/clang --parallel "$(nproc)" &&
     ctest --test-dir build/clang --output-on-failure --no-tests=error --parallel "$(nproc)" --exclude-regex parity
+}
+
+check_snippets() {
+  local build
+  build=$(scripts/build.sh cpu) && scripts/check_snippets.py --build "$build"
 }
 
 check_portable() {

@@ -3,10 +3,12 @@
 
     scripts/check_docs.py [PAGE ...]
 
-Pages are README.md and docs/ (not docs/results/: measurements keep the names of their day). In each, what stands in
+Pages are README.md, CONTRIBUTING.md and docs/ (not docs/results/: measurements keep the names of their day). In each, what stands in
 `backticks` must be there: a path must be a tracked file or folder (also below a folder that the page names), --flags, environment
 variables and identifiers must stand in a tracked file that is no page, name() must be called or declared there, and a
-link must lead somewhere.
+link must lead somewhere: to a file, and behind a # to a heading of it, by the name that GitHub gives headings.
+Each image wants a comment <!-- made by: COMMAND --> right above it, or one <!-- figures made by: COMMAND --> for all on its page, or on
+the README.md of the page's folder.
 What a page says of calls must be so: "`a()` calls `b()`" wants a function a() whose body calls b(); files in brackets behind a name say
 where it is. In a table below the comment <!-- calls, at most N --> each numbered function must be defined in a file of its row, and be called by
 one of a row above; functions without a number are the ones that begin. Below the comment <!-- quoted --> a code block must stand in
@@ -126,13 +128,51 @@ def code_spans(text):
                 yield number, span
 
 
-def links(text, page):
-    """Line number and target of each link to a file that is not there."""
-    for number, line in enumerate(text.splitlines(), 1):
-        for target in re.findall(r"\]\(([^)\s]+)\)", line):
-            target = target.split("#")[0]
-            if target and not re.match(r"[a-z]+:", target) and not (page.parent / target).exists():
-                yield number, target
+def without_blocks(text):
+    """The text with its fenced blocks blank, line by line."""
+    return re.sub(r"^( *)```.*?^ *```", lambda block: re.sub(r"[^\n]", " ", block.group()), text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """What links to a page may name behind a #: its headings in lower case, without signs, with - for spaces; and ids."""
+    text, names = without_blocks(page.read_text(errors="replace")), []
+    for heading in re.findall(r"^#+ +(.*)$", text, re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
+        names.append(f"{name}-{names.count(name)}" if name in names else name)
+    return {*names, *re.findall(r"""\bid=["']([^"']+)["']""", text)}
+
+
+def wrong_links(text, page):
+    """Line number and problem of each link to a file or a heading that is not there."""
+    for number, line in enumerate(without_blocks(text).splitlines(), 1):
+        targets = re.findall(r"\]\(([^)\s]+)\)", line) + re.findall(r"""\b(?:href|src|srcset)=["']([^"'\s]+)["']""", line)
+        for target in targets:
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            path = page.parent / file if file else page
+            if not path.exists():
+                yield number, f"no file {file}"
+            elif anchor and path.suffix == ".md" and anchor not in anchors(path):
+                yield number, f"no heading for #{anchor} in {file or 'this page'}"
+
+
+def images_without_source(text, page):
+    """Line number and problem of each image that nobody could make again."""
+    everywhere, readme = "<!-- figures made by: ", page.parent / "README.md"
+    if everywhere in text or readme.is_file() and everywhere in readme.read_text(errors="replace"):
+        return
+    said = False
+    for number, line in enumerate(without_blocks(text).splitlines(), 1):
+        if line.lstrip().startswith("<!-- made by: "):
+            said = True
+        elif re.search(r"!\[[^\]]*\]\(|<img ", line):
+            if not said:
+                yield number, "no comment <!-- made by: COMMAND --> above this image"
+            said = False
+        elif line.strip() and not line.lstrip().startswith(("<", "[<")):
+            said = False
 
 
 def where(files, tree, page):
@@ -151,8 +191,7 @@ def wrong_call(callers, callee, sources):
 
 def wrong_sentences(text, page, tree, sources):
     """Line number and problem of each "`a()` calls `b()`" that is not so."""
-    prose = re.sub(r"^```.*?^```", lambda block: re.sub(r"[^\n]", " ", block.group()), text, flags=re.DOTALL | re.MULTILINE)
-    for found in CALLS.finditer(prose.replace("\n", " ")):
+    for found in CALLS.finditer(without_blocks(text).replace("\n", " ")):
         caller, file, callees = found.group(1), found.group(2), found.group(3)
         for callee in FUNCTION.finditer(callees):
             problem = wrong_call([(caller, where([file] if file else [], tree, page))], callee.group(1), sources)
@@ -206,7 +245,7 @@ def wrong_quotes(text, sources):
 def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE")
-    pages = [pathlib.Path(page).resolve() for page in parser.parse_args().pages] or [ROOT / "README.md"] + sorted(
+    pages = [pathlib.Path(page).resolve() for page in parser.parse_args().pages] or [ROOT / "README.md", ROOT / "CONTRIBUTING.md"] + sorted(
         page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)
     tree, count, wrong = Tree(), 0, 0
     sources = function_bodies.Sources({path: (ROOT / path).read_text(errors="replace") for path in sorted(tree.paths)
@@ -216,7 +255,7 @@ def main():
             command_line.complain(f"{page}: no such page")
         text = page.read_text(errors="replace")
         relative = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
-        found = [(number, f"no file {target}") for number, target in links(text, page)]
+        found = [*wrong_links(text, page), *images_without_source(text, page)]
         example = re.split(r"[ ,]+", " ".join(EXAMPLE.findall(text)).strip()) if EXAMPLE.search(text) else []
         for number, span in code_spans(text):
             count += 1

@@ -78,6 +78,16 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
   add_test(NAME "scripts: names in the documentation"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_docs.py ${PROJECT_SOURCE_DIR}/scripts)
 endif()
+# What pages show; headers of the simulator, which some of it includes, are for g++, and some of the tests that have pages for MPI and PNG.
+if(TANDEM_PYTHON AND TANDEM_BUILD_APPS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND TANDEM_HAS_MPI AND TANDEM_HAS_PNG
+    AND NOT TANDEM_HAS_CUDA AND NOT TANDEM_SANITIZE)
+  add_test(NAME "docs: each snippet of a page has a rule, and compiles"
+    COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_snippets.py --quick --build ${PROJECT_BINARY_DIR})
+  add_test(NAME "scripts: faults of snippets are found" COMMAND ${TANDEM_PYTHON}
+    ${CMAKE_CURRENT_LIST_DIR}/test_check_snippets.py ${PROJECT_SOURCE_DIR}/scripts ${PROJECT_BINARY_DIR})
+  set_tests_properties("docs: each snippet of a page has a rule, and compiles" "scripts: faults of snippets are found" PROPERTIES
+    ENVIRONMENT CXX=${CMAKE_CXX_COMPILER} TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
   add_test(NAME "scripts: conv_bench, one process per contestant" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_merge_conv_bench.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)

@@ -12,10 +12,16 @@ SCRIPT = pathlib.Path(sys.argv[1]) / "check_docs.py"
 GOOD = """\
 <!-- names of the example: my_op -->
 `core/tensor.h`, `kernels/activation/relu*.cpp`, `tests/CMakeLists.txt`, `scripts/`, `Tensor::as_strided`, `relu_forward()`,
-`--global-batch-size`, `TANDEM_CUDA`, `my_op_forward()`, `y = x + 1`, `.cu`, [above](#above)
+`--global-batch-size`, `TANDEM_CUDA`, `my_op_forward()`, `y = x + 1`, `.cu`, [a heading](#what-a-b-is-2nd-part-1)
 ```
-`in_a_block_nobody_looks()`
+`in_a_block_nobody_looks()`, [nor](at-links.md), ![](image.svg)
+# Nor is this a heading
 ```
+## What `a_b` is: 2nd part
+### What [a b](good.md) is, 2nd part
+## What a b is: 2nd part
+<!-- made by: a command -->
+![](good.md)
 """
 GONE = "for" + "gone"  # in pieces: a name that stands here would be one that a file holds
 END, WORD = "nso" + "r.h", "prag" + "ma"  # the end of a name that is there, and a word that is none of a function
@@ -29,6 +35,12 @@ BAD = {
     f"`TANDEM_{GONE}`": f"no name TANDEM_{GONE}",
     f"`cifar_train --no-{GONE}`": f"no option --no-{GONE}",
     f"[a page]({GONE}.md)": f"no file {GONE}.md",
+    f'<img src="{GONE}.svg">': f"no file {GONE}.svg",
+    f"[here](#{GONE})": f"no heading for #{GONE} in this page",
+    "[here](#nor-is-this-a-heading)": "no heading for #nor-is-this-a-heading in this page",
+    f"[there](good.md#{GONE})": f"no heading for #{GONE} in good.md",
+    "![](good.md)": "no comment <!-- made by: COMMAND --> above this image",
+    "<!-- made by: a command -->\nand words between\n![](good.md)": "no comment <!-- made by: COMMAND --> above this image",
 }
 # What the page says of calls, and what of it is not so.
 CALLS = """\
@@ -88,7 +100,7 @@ with tempfile.TemporaryDirectory() as folder:
     pages, lines = [], {}
     for text, problem in BAD.items():
         pages.append(page(f"bad{len(pages)}", GOOD + text + "\n"))
-        lines[f"{pages[-1]}:7: {problem}"] = text
+        lines[f"{pages[-1]}:{(GOOD + text).count(chr(10)) + 1}: {problem}"] = text
     for right, (wrong, line, problem) in WRONG_CALLS.items():
         if CALLS.count(right) != 1:
             failures.append(f"'{right}' should be there once")

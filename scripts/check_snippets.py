@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""Compiles and runs what pages show: every fenced block of README.md, CONTRIBUTING.md and docs/ (not docs/results/).
+
+    scripts/check_snippets.py [--quick] [--build BUILD] [PAGE ...]
+
+BUILD is a built preset cpu (build/cpu). Commands run in a copy of the tree, with the build's programs in PATH, without network, and shorter
+where they would take long: scripts/snippet_rules.py lists what is changed, what is not run and why, and which pages other tests run.
+--quick runs no command and no program: it says what would be done with each block, and has the compiler and the parsers look at all.
+What is done with a block:
+
+    sh       each command runs; it must end with exit code 0
+    text     is output of the commands in front of it: each of its lines must be printed, figures aside. "..." stands for anything.
+             Lines that begin with "$ " are commands, and the lines behind each are its output; a block of console is the same
+    cpp      a program with main() as it is; anything else within a function, where a model, an optimizer, a loader, images and a
+             group are at hand (tests/consumer/snippet_context.h). Without --quick all these functions run
+    python, json, toml, cmake    are parsed; a project with the lines of cmake is configured. Files that a command names are written before
+
+Comments right above a block say what the block does not:
+
+    <!-- not run: REASON -->        nothing is done with it
+    <!-- checked by: NAME -->       a test, or a file of tests/, does it
+    <!-- prepare: COMMANDS -->      what runs before, such as making the run that a command names
+    <!-- given: CODE -->            what stands before a fragment; a line "..." is where the fragment stands, outside of functions
+    <!-- file: NAME -->             the block is this file, in the folder of the page's commands
+    <!-- output of: COMMANDS -->    what prints the text, where that is no command of the page
+    <!-- exact -->                  the output is the same in every run, so its figures count, too
+    <!-- drawing -->                the text is no output
+    <!-- quoted -->                 scripts/check_docs.py finds it in the sources
+
+Prints how many blocks and commands there are of each kind. Exit code 1 if something is wrong, a block has no rule, or a rule has no block.
+"""
+import ast
+import collections
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import tomllib
+
+import command_line
+import page_blocks
+import snippet_programs
+import snippet_rules
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TIMEOUT = 300  # seconds for a command
+FIGURE = re.compile(r"\d[\d,.:]*(e[+-]?\d+)?(s\b)?|[KMG](?=iB\b)")  # a duration is 21s or 1:20
+
+
+def tests_of(build):
+    """The names of the build's tests."""
+    listed = subprocess.run(["ctest", "--test-dir", str(build), "-N"], capture_output=True, text=True)
+    return set(re.findall(r"Test +#\d+: (.*)", listed.stdout))
+
+
+def statements_of(block):
+    """Line number and text of each command of a block of sh: lines up to where the shell can read them as a whole, and comments
+    alone left out."""
+    command, begin = "", block.line
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        begin = begin if command else number
+        command += line + "\n"
+        if not command.rstrip().endswith("\\") and is_whole(command):
+            if re.sub(r"^\s*#.*$", "", command, flags=re.MULTILINE).strip():
+                yield begin, command
+            command = ""
+    if command:
+        raise page_blocks.PageError(f"{block.page}:{begin}: the shell cannot read this command")
+
+
+def sessions_of(block):
+    """Line number, command and output of each part of a text that begins with "$ "."""
+    for part in re.finditer(r"^\$ (.*\n)((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+        yield block.line + block.text.count("\n", 0, part.start()), part[1], part[2]
+
+
+def is_whole(command):
+    return subprocess.run(["bash", "-n"], input=command, capture_output=True, text=True).returncode == 0
+
+
+class Rules:
+    """The tables of snippet_rules, and which of their lines were needed."""
+
+    def __init__(self, tests):
+        self.tests, self.needed, self.problems = tests, set(), []
+
+    def need(self, table, line):
+        self.needed.add((table, line))
+
+    def tested(self, block):
+        """The test that has this block, if there is one."""
+        for line in snippet_rules.TESTED:
+            pattern, which, test = line
+            if fnmatch.fnmatch(block.page, pattern) and (which == "all" or which == block.kind or which == "titled" and block.title):
+                self.need("TESTED", line)
+                return self.known(test, block.place)
+        return None
+
+    def known(self, test, place):
+        if test not in self.tests and not (test.startswith("tests/") and (ROOT / test).is_file()):
+            self.problems.append(f"{place}: there is no test '{test}'")
+        return test
+
+    def elsewhere(self, command):
+        """Why a command is not run, or None."""
+        for line in snippet_rules.ELSEWHERE:
+            pattern, reason = line
+            if re.search(pattern, command, re.MULTILINE):
+                self.need("ELSEWHERE", line)
+                for test in re.findall(r"the test '([^']+)'", reason):
+                    self.known(test, "scripts/snippet_rules.py")
+                return reason
+        return None
+
+    def shortened(self, command):
+        for line in snippet_rules.SHORTER:
+            pattern, replacement = line
+            changed = re.sub(pattern, replacement, command, flags=re.MULTILINE)
+            if changed != command:
+                self.need("SHORTER", line)
+                command = changed
+        return command
+
+    def idle(self):
+        """The lines that nothing needed."""
+        for table in ("TESTED", "ELSEWHERE", "SHORTER"):
+            for line in getattr(snippet_rules, table):
+                if (table, line) not in self.needed:
+                    yield f"scripts/snippet_rules.py: no page needs the line of {table} with '{line[0]}'"
+
+
+class Scratch:
+    """A copy of the tree in which commands run, with the build in its place."""
+
+    def __init__(self, folder, build):
+        self.tree, self.home, self.build = folder / "tree", folder / "home", build
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+        for file in listed.stdout.split("\0")[:-1]:
+            if os.path.lexists(ROOT / file):
+                (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / file, self.tree / file, follow_symlinks=False)
+        (self.tree / "build").mkdir()
+        (self.tree / "build/cpu").symlink_to(build)
+        self.home.mkdir()
+        self.is_installed = False
+        self.environment = dict(os.environ, HOME=str(self.home), PATH=f"{build / 'apps'}:{os.environ['PATH']}", OMP_NUM_THREADS="1",
+                                OMPI_MCA_btl_vader_single_copy_mechanism="none", LC_ALL="C.UTF-8",
+                                http_proxy="http://127.0.0.1:9", https_proxy="http://127.0.0.1:9")
+        for line in (ROOT / "scripts/mpi.env").read_text().splitlines():
+            if line[:1].isupper():
+                self.environment.setdefault(*line.split("=", 1))
+
+    def install(self):
+        """The library in ~/tandem, when it is needed for the first time."""
+        if not self.is_installed:
+            subprocess.run(["cmake", "--install", self.build, "--prefix", self.home / "tandem"], stdout=subprocess.DEVNULL, check=True)
+        self.is_installed = True
+
+    def run(self, command, folder=None):
+        """All that is printed, and the exit code; a command that takes too long is killed with its children."""
+        if "~/tandem" in command or "$HOME/tandem" in command:
+            self.install()
+        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder or self.tree, env=self.environment, text=True, errors="replace",
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            return process.communicate(timeout=TIMEOUT)[0], process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.communicate()[0] + f"takes more than {TIMEOUT} s\n", 124
+
+
+def is_printed(line, output, exact):
+    """Whether a line of a page is among those of an output, but for spaces and, unless `exact`, figures."""
+    masked = lambda text: " ".join((text if exact else FIGURE.sub("#", text)).split())
+    words = masked(line)
+    pattern = ".*".join(map(re.escape, words.split("...")))
+    return any(re.fullmatch(pattern, masked(row)) for row in output.splitlines())
+
+
+def parse(block):
+    """What is wrong with a block of data, or None."""
+    try:
+        if block.kind == "json":
+            json.loads(block.text)
+        elif block.kind == "toml":
+            tomllib.loads(block.text)
+        elif block.kind == "python":
+            ast.parse(block.text)
+    except (ValueError, SyntaxError) as error:
+        return f"{block.place}: {error}"
+    return None
+
+
+class Checker:
+    def __init__(self, rules, scratch, build, quick):
+        self.rules, self.scratch, self.build, self.quick = rules, scratch, build, quick
+        self.counts, self.reasons = collections.Counter(), collections.Counter()
+        self.problems, self.fragments, self.exports = [], [], ""
+
+    def count(self, what):
+        self.counts[what] += 1
+
+    def page(self, path, name):
+        blocks = list(page_blocks.blocks_of(path, name))
+        self.exports, self.output, surrounded = "", None, []  # what is exported, and printed by the last commands
+        for block in blocks:
+            if "file" in block.marks and self.scratch:
+                (self.scratch.tree / block.marks["file"]).write_text(block.text)
+        for block in blocks:
+            test = self.rules.tested(block)
+            if "not run" in block.marks:
+                self.count("blocks that are not run")
+                self.reasons[block.marks["not run"]] += 1
+                self.output = None
+            elif test or "checked by" in block.marks:
+                self.rules.known(test or block.marks["checked by"], block.place)
+                self.count("blocks that another test has")
+                self.output = None
+            elif "quoted" in block.marks:
+                self.count("blocks that scripts/check_docs.py finds in the sources")
+            elif block.kind == "sh":
+                self.commands(block)
+            elif block.kind == "console" or block.text.startswith("$ ") and "output of" not in block.marks:
+                self.sessions(block)
+            elif block.kind == "text":
+                self.text(block)
+            elif block.kind in ("cpp", "cuda"):
+                self.count("fragments and programs of C++")
+                if snippet_programs.is_program(block):
+                    self.compile(f'#line {block.line} "{block.page}"\n{block.text}', [ROOT / "include"], block)
+                elif snippet_programs.has_surroundings(block):
+                    surrounded.append(block)
+                else:
+                    self.fragments.append(block)
+            elif block.kind in ("python", "json", "toml", "cmake"):
+                self.count(f"blocks of {block.kind}")
+                problem = parse(block) if block.kind != "cmake" else self.cmake(block)
+                if problem:
+                    self.problems.append(problem)
+            else:
+                self.problems.append(f"{block.place}: there is no rule for a block of '{block.kind}'")
+        if surrounded:
+            self.compile(snippet_programs.file_of(surrounded), [ROOT, ROOT / "include", ROOT / "simulator/include"], surrounded[0])
+
+    def compile(self, text, folders, block):
+        wrong = snippet_programs.check_syntax(text, [*folders, self.build / "include", snippet_programs.CONTEXT.parent])
+        if wrong:
+            self.problems.append(f"{block.place}: the compiler says\n{wrong}")
+
+    def commands(self, block):
+        self.output = ""
+        self.prepare(block)
+        for number, command in statements_of(block):
+            self.output += self.command(command, f"{block.page}:{number}") or ""
+
+    def sessions(self, block):
+        self.prepare(block)
+        for number, command, shown in sessions_of(block):
+            output = self.command(command, f"{block.page}:{number}")
+            if output is not None:
+                self.compare(shown, output, block.page, number + 1, "exact" in block.marks)
+
+    def prepare(self, block):
+        if "prepare" in block.marks and not self.quick:
+            self.run(block.marks["prepare"], f"{block.place}: prepare")
+
+    def command(self, command, place):
+        """What a command of a page prints; None where it does not run."""
+        reason = self.rules.elsewhere(command)
+        if reason:
+            self.count("commands that are not run")
+            self.reasons[reason] += 1
+            return None
+        shorter = self.rules.shortened(command)
+        self.count("commands that run" + (", shortened" if shorter != command else ""))
+        if re.match(r"(export|cd) ", command):
+            self.exports += shorter
+        return None if self.quick else self.run(shorter, place)
+
+    def run(self, command, place):
+        print(f"{place}: {command.rstrip()}", flush=True)
+        output, code = self.scratch.run(self.exports + command)
+        if code != 0:
+            self.problems.append(f"{place}: exit code {code} of: {command}{output[-3000:]}")
+        return output
+
+    def text(self, block):
+        if "drawing" in block.marks:
+            self.count("texts that are no output")
+            return
+        output = self.output
+        if "output of" in block.marks:
+            output = "" if self.quick else self.run(block.marks["output of"], block.place)
+        if output is None:
+            self.problems.append(f"{block.place}: no command of the page prints this text: a comment above it must say what does")
+            return
+        self.count("texts that commands print")
+        shown = re.sub(r"^\$ .*", "", block.text, flags=re.MULTILINE)  # what the reader types, where the comment says another command
+        if not self.quick:
+            self.compare(shown, output, block.page, block.line, "exact" in block.marks)
+
+    def compare(self, shown, output, page, first, exact):
+        for number, line in enumerate(shown.splitlines(), first):
+            if line.strip() and not is_printed(line, output, exact):
+                self.problems.append(f"{page}:{number}: not printed: {line}\n    by: {output[-2000:]}")
+
+    def cmake(self, block):
+        """A part of a CMakeLists.txt configures a project, where there is more time."""
+        if self.quick:
+            return None
+        folder = self.scratch.tree / "build/cmake-snippet"
+        folder.mkdir(exist_ok=True)
+        begin = "" if "cmake_minimum_required" in block.text else "cmake_minimum_required(VERSION 3.24)\nproject(snippet LANGUAGES CXX)\n"
+        (folder / "CMakeLists.txt").write_text(begin + self.rules.shortened(block.text).replace("/path/to/tandem", str(self.scratch.tree)))
+        output, code = self.scratch.run(f"cmake -S . -B build -DCMAKE_PREFIX_PATH=$HOME/tandem", folder)
+        return f"{block.place}: cmake says\n{output[-2000:]}" if code != 0 else None
+
+    def finish_fragments(self):
+        """All fragments of all pages are one program."""
+        if not self.fragments:
+            return
+        program = snippet_programs.functions_of(self.fragments)
+        if not self.quick:
+            for block in self.fragments:
+                self.prepare(block)
+        if self.quick:
+            self.compile(program, [ROOT / "include"], self.fragments[0])
+            return
+        source = self.scratch.home / "snippets.cpp"
+        source.write_text(program)
+        output, code = self.scratch.run(
+            f"export PKG_CONFIG_PATH=$HOME/tandem/lib/pkgconfig; ${{CXX:-c++}} -std=c++20 -O1 -I {snippet_programs.CONTEXT.parent} $HOME/snippets.cpp "
+            "-o $HOME/snippets $(pkg-config --cflags --libs tandem) && $HOME/snippets")
+        if code != 0:
+            self.problems.append(f"the fragments of all pages, as one program: exit code {code}\n{output[-5000:]}")
+
+
+def main():
+    parser = command_line.Parser(__doc__)
+    parser.add_argument("pages", nargs="*", metavar="PAGE")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--build", default=str(ROOT / "build/cpu"), metavar="BUILD")
+    arguments = parser.parse_args()
+    build = pathlib.Path(arguments.build).resolve()
+    command_line.program(str(build / "apps/tandem"), "build preset cpu first: scripts/build.sh cpu")
+    pages = [pathlib.Path(page).resolve() for page in arguments.pages] or page_blocks.pages_of()
+    for page in pages:
+        if not page.is_file():
+            command_line.complain(f"{page}: no such page")
+    rules = Rules(tests_of(build))
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = None if arguments.quick else Scratch(pathlib.Path(folder), build)
+        checker = Checker(rules, scratch, build, arguments.quick)
+        for page in pages:
+            try:
+                checker.page(page, str(page.relative_to(ROOT) if page.is_relative_to(ROOT) else page))
+            except page_blocks.PageError as error:
+                checker.problems.append(str(error))
+        checker.finish_fragments()
+    problems = checker.problems + rules.problems + ([] if arguments.pages else list(rules.idle()))
+    for what, count in sorted(checker.counts.items()):
+        print(f"{count:4} {what}")
+    for reason, count in sorted(checker.reasons.items()):
+        print(f"{count:4} not run: {reason}")
+    for problem in problems:
+        print(f"WRONG {problem}")
+    print(f"check_snippets: {len(pages)} pages, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    command_line.run(main)

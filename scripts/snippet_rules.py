@@ -1,0 +1,45 @@
+"""What scripts/check_snippets.py does with commands and programs of pages that it cannot run as they stand. Each line must be needed by
+some page, and each test that is named must be there."""
+
+# Pages and what tests them. "titled": the blocks that have a file's name above them; "cpp": those of that kind; "all": every block.
+TESTED = [
+    ("README.md", "cpp", "docs: the README shows examples/train.cpp"),
+    ("docs/adding-an-op.md", "titled", "docs: the example of adding an op, on the CPU"),
+    ("docs/your-own-program.md", "titled", "docs: a program of your own, by find_package, on one rank and on two"),
+    ("docs/modules.md", "titled", "docs: lists of modules, weights of another model, freezing and hooks"),
+    ("docs/synchronous-sgd.md", "all", "sgd_lab: guide"),
+]
+
+# Commands that are not run here: a pattern of the command, and why.
+ELSEWHERE = [
+    (r"^scripts/(run|test)\.sh", "it installs packages and builds; .ci/run has it"),
+    (r"--preset (simulated|minimal|cuda)", "it builds another preset; .ci/run builds all of them"),
+    (r"build/simulated(-plain)?/", "it takes preset simulated, which .ci/run builds and tests"),
+    (r"cmake --install build/minimal", "it takes preset minimal, which .ci/run builds"),
+    (r"build/cuda/|compare_torch_gpu|--device cuda|spirals cuda|gpu_check\.sh", "it takes a GPU"),
+    (r"^srun ", "it takes Slurm"),
+    (r"--host |--hostfile|> hosts$", "it takes several hosts; the tests 'hosts: ...' train on network namespaces"),
+    (r"docker|apptainer", "it takes a container engine"),
+    (r"pip install|offline_bundle|^tandem data", "it takes the network"),
+    (r"compare_pytorch|compare_torch_conv", "it takes PyTorch and minutes; the test 'scripts: comparison with PyTorch' has it short"),
+    (r"--map-by ppr:1:numa", "it takes two NUMA domains"),
+    (r"^tensorboard ", "it serves pages until it is stopped"),
+    (r"build/debug|portable-shared", "it makes a build of its own, in minutes"),
+    (r"build/cpu/tests/tandem_(optim|kernels)_tests(\s|$)(?!-s)", "it runs whole programs of tests; scripts/test.sh runs them"),
+    (r"--optimizer lion", "it takes the optimizer that the reader has written"),
+]
+
+# What is made shorter before a command runs, or lets it run without network: a pattern, and what stands in its place.
+TRAINING = r"(tandem train|cifar_train)(?= )"
+SHORTER = [
+    (rf"{TRAINING}(?![^&;|]*--dataset)", r"\1 --dataset synthetic"),
+    (rf"{TRAINING}(?![^&;|]*--limit-train)", r"\1 --limit-train 256 --limit-test 128"),
+    (r"--dataset (cifar10|fashion-mnist)", "--dataset synthetic"),
+    (r"--epochs \d+", "--epochs 1"),
+    (r"--steps \d+", "--steps 4"),
+    (r"--batch \d+", "--batch 1"),
+    (r"--max-bytes \d+", "--max-bytes 262144"),
+    (r"study (run|all)\b", r"study \1 --plan --dataset synthetic"),
+    (r"cmake --preset cpu && ", ""),
+    (r"cmake --build --preset cpu( --target)?", "ninja -C build/cpu -n"),
+]
