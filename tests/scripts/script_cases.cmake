@@ -18,6 +18,7 @@ endif()
 add_test(NAME "scripts: offline_bundle.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 300)
+add_test(NAME "scripts: build_docs.sh" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/build_docs_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: run_ctest.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/run_ctest_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: check_all.sh"
@@ -75,6 +76,8 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
   add_test(NAME "scripts: new_op.py" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_new_op.py ${PROJECT_SOURCE_DIR})
   add_test(NAME "scripts: faults of headers and their examples are found" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_check_headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
+  add_test(NAME "scripts: the parts of the documentation's site"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_docs_site.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: names in the documentation"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_docs.py ${PROJECT_SOURCE_DIR}/scripts)
 endif()
