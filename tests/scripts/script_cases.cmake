@@ -78,8 +78,15 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
     ${CMAKE_CURRENT_LIST_DIR}/test_check_headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
   add_test(NAME "scripts: the parts of the documentation's site"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_docs_site.py ${PROJECT_SOURCE_DIR}/scripts)
+  add_test(NAME "scripts: the tables of flags and of the environment"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_reference_pages.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: names in the documentation"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_docs.py ${PROJECT_SOURCE_DIR}/scripts)
+endif()
+# What programs say of their options depends on what they were built with.
+if(TANDEM_PYTHON AND TANDEM_BUILD_APPS AND TANDEM_HAS_MPI AND TANDEM_HAS_GLOO AND TANDEM_HAS_ONEDNN AND NOT TANDEM_HAS_CUDA)
+  add_test(NAME "docs: the tables of flags and of the environment"
+    COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/reference_pages.py ${PROJECT_BINARY_DIR})
 endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
   add_test(NAME "scripts: conv_bench, one process per contestant" COMMAND ${TANDEM_PYTHON}
