@@ -20,8 +20,8 @@ int main() {
     if (step % 5 == 0)
       fmt::print("{:2}: {:.2f} x + {:.2f}, loss {:.4f}\n", step, slope.item(), offset.item(), loss.item());
     const autograd::NoGrad no_grad;
-    slope.copy_from(slope - 0.1 * autograd::grad(slope));
-    offset.copy_from(offset - 0.1 * autograd::grad(offset));
+    slope.copy_from(slope - 0.05 * autograd::grad(slope));
+    offset.copy_from(offset - 0.05 * autograd::grad(offset));
   }
 
   const auto formula = [](const std::vector<Tensor>& in) { return autograd::tanh(in[0] * in[0]); };

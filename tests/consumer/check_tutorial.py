@@ -8,12 +8,12 @@ PREFIX is where Tandem is installed. In a page
                                  last, in pieces; only closing braces are left out.
   <!-- answer -->                before a C++ block: lines to be put before the last brace of main()
   <!-- prints -->                before a text block: a part of what the program with all answers prints, in order, nothing left out
-  ```text with "$ COMMAND" in its first line: run in the reader's folder, where the page's program is in build/; the block's other lines
-                                 are the beginning of what it prints, and "..." stands for lines that are not shown.
+  ```text with "$ COMMAND" in its first line: run in the reader's folder, where the page's program is in build/; the lines up to the next
+                                 "$ " are the beginning of what it prints, and "..." stands for lines that are not shown.
 <!-- prints, numbers within 5 % --> compares numbers with that tolerance, <!-- prints, numbers vary --> only the words, and the same stand
 before blocks with a command, as <!-- numbers within 5 % -->, <!-- numbers vary --> and <!-- fails -->, which wants an exit code other
 than 0. The page of a kernel, whose program is a .cu file, is followed in a copy of the program's folder, by its commands alone; PREFIX is
-~/tandem-simulated there. Exit code 1 where a page is wrong.
+~/tandem-simulated there, and <!-- fails, from the file as it was --> begins with a fresh copy of the program. Exit code 1 where a page is wrong.
 """
 import argparse
 import os
@@ -37,7 +37,7 @@ def numbers_of(line):
 
 
 def words_of(line):
-    return re.sub(r"\s+", " ", NUMBER.sub("0", line)).strip()
+    return re.sub(r"\s+", " ", re.sub(NUMBER.pattern + "k?", "0", line)).strip()
 
 
 def agrees(shown, printed, comment):
@@ -84,9 +84,9 @@ def check_quotes(blocks, program):
 
 
 def with_answers(program, answers):
-    """The program with each answer, in a block of its own, before the last brace of main()."""
+    """The program with the answers before the last brace of main(), or the last }); where it has one."""
     end = program.rindex("  });\n}") if program.rstrip().endswith("  });\n}") else program.rindex("}")
-    return program[:end] + "".join("{\n" + answer + "}\n" for answer in answers) + program[end:]
+    return program[:end] + "".join(answers) + program[end:]
 
 
 class Page:
@@ -97,8 +97,12 @@ class Page:
         if not found:
             raise WrongPage(f"{path.name}: names no program")
         self.program = source_dir / found[1]
-        for comment, language, block in BLOCK.findall(text):
+        name, exercises = self.program.stem, text.index("## Exercises")
+        for found in BLOCK.finditer(text):
+            comment, language, block = found.groups(default="")
             lines = block.splitlines()
+            if found.start() > exercises and self.answers:  # the reader's program has them by now
+                lines = [line.replace(f"build/{name}", f"build/{name}_answers") for line in lines]
             if comment == "quoted":
                 self.quotes.append(block)
             elif comment == "answer":
@@ -106,7 +110,11 @@ class Page:
             elif comment.startswith("prints"):
                 self.prints.append((lines, comment))
             elif language == "text" and lines[0].startswith("$ "):
-                self.commands.append((lines[0][2:], lines[1:], comment))
+                for line in lines:
+                    if line.startswith("$ "):
+                        self.commands.append((line[2:], [], comment))
+                    else:
+                        self.commands[-1][1].append(line)
 
         try:
             check_quotes(self.quotes, self.program.read_text())
@@ -131,6 +139,8 @@ class Page:
             if printed:
                 raise WrongPage(f"the page does not show {printed}")
         for command, shown, comment in self.commands:
+            if "from the file as it was" in comment:
+                shutil.copy(self.program, folder)
             compare(shown, output_of(command, folder, "fails" in comment), comment)
 
 
@@ -139,7 +149,7 @@ def output_of(command, folder, fails=False):
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if (done.returncode != 0) != fails:
         raise WrongPage(f"{command}: exit code {done.returncode}: {done.stdout}")
-    return done.stdout.splitlines()
+    return done.stdout.replace(f"{folder}/", "").splitlines()
 
 
 def build(pages, folder, prefix):
@@ -161,11 +171,15 @@ def build(pages, folder, prefix):
             raise WrongPage(f"{' '.join(command)}: {done.stdout}{done.stderr}")
 
 
+def resolved(path):
+    return pathlib.Path(path).resolve()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source_dir", type=pathlib.Path)
-    parser.add_argument("prefix", type=pathlib.Path)
-    parser.add_argument("work_dir", type=pathlib.Path)
+    parser.add_argument("source_dir", type=resolved)
+    parser.add_argument("prefix", type=resolved)
+    parser.add_argument("work_dir", type=resolved)
     parser.add_argument("pages", nargs="+", metavar="PAGE")
     arguments = parser.parse_args()
     sys.path.insert(0, str(arguments.source_dir / "scripts"))
@@ -179,7 +193,7 @@ def main():
     home.mkdir(exist_ok=True)
     for name in "tandem", "tandem-simulated":
         (home / name).unlink(missing_ok=True)
-        (home / name).symlink_to(arguments.prefix.resolve())
+        (home / name).symlink_to(arguments.prefix)
     wrong = 0
     try:
         pages = [Page(tutorial / name, arguments.source_dir) for name in arguments.pages]
