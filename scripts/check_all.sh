@@ -17,6 +17,7 @@ steps() {
   # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
   step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie scripts/run.sh "scripts/test.sh --all"
   step debian-12 "both README commands on a fresh Debian 12" scripts/check_debian.sh bookworm scripts/run.sh "scripts/test.sh --all"
+  step container "what the Dockerfile runs, on a fresh Debian 12" check_container
   step mpich "training on 2 ranks and the tests with MPICH instead of Open MPI" scripts/check_debian.sh trixie \
     --with "mpich libmpich-dev" "$train_a_little" "scripts/test.sh --exclude-regex parity"
   step clang "preset cpu by clang, without warnings, and its tests" check_clang
@@ -38,6 +39,15 @@ steps() {
 }
 
 train_a_little="scripts/run.sh --dataset synthetic --limit-train 2048 --limit-test 512 --epochs 2 --check-replicas"
+
+# A line of the Dockerfile is a command, so that a fresh system stands in for an image.
+check_container() {
+  local commands environment
+  mapfile -t commands < <(sed -nE 's/^(RUN|CMD) (exec )?//p' Dockerfile)
+  environment="export $(sed -n 's/^ENV //p' Dockerfile);"
+  [ ${#commands[@]} -ge 3 ] || { echo "the Dockerfile has no commands"; return 1; }
+  scripts/check_debian.sh bookworm "${commands[@]/#/$environment }"
+}
 
 check_clang() {
   command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang"; return 77; }

@@ -26,7 +26,7 @@ import function_bodies
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Units, and names of other programs, that no source of ours holds.
-FOREIGN = {"GFLOP/s", "TFLOP/s", "GB/s", "--cap-add", "cooperative_groups"}
+FOREIGN = {"GFLOP/s", "TFLOP/s", "GB/s", "--cap-add", "--cpus", "cooperative_groups"}
 # A page says so which names its example makes: <!-- names of the example: hard_tanh -->
 EXAMPLE = re.compile(r"<!-- names of the example: ([\w ,]+) -->")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_~][A-Za-z0-9_]*)*")

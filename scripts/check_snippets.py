@@ -13,6 +13,7 @@ What is done with a block:
              Lines that begin with "$ " are commands, and the lines behind each are its output; a block of console is the same
     cpp      a program with main() as it is; anything else within a function, where a model, an optimizer, a loader, images and a
              group are at hand (tests/consumer/snippet_context.h). Without --quick all these functions run
+    dockerfile    is the tree's Dockerfile, but for comments
     python, json, toml, cmake    are parsed; a project with the lines of cmake is configured. Files that a command names are written before
 
 Comments right above a block say what the block does not:
@@ -25,6 +26,7 @@ Comments right above a block say what the block does not:
     <!-- output of: COMMANDS -->    what prints the text, where that is no command of the page
     <!-- exact -->                  the output is the same in every run, so its figures count, too
     <!-- drawing -->                the text is no output
+    <!-- fails -->                  the last command of the block ends with another exit code than 0
     <!-- quoted -->                 scripts/check_docs.py finds it in the sources
 
 Prints how many blocks and commands there are of each kind. Exit code 1 if something is wrong, a block has no rule, or a rule has no block.
@@ -191,6 +193,8 @@ def parse(block):
             tomllib.loads(block.text)
         elif block.kind == "python":
             ast.parse(block.text)
+        elif block.kind == "dockerfile" and block.text != re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE):
+            return f"{block.place}: Dockerfile has other lines"
     except (ValueError, SyntaxError) as error:
         return f"{block.place}: {error}"
     return None
@@ -237,7 +241,7 @@ class Checker:
                     surrounded.append(block)
                 else:
                     self.fragments.append(block)
-            elif block.kind in ("python", "json", "toml", "cmake"):
+            elif block.kind in ("python", "json", "toml", "cmake", "dockerfile"):
                 self.count(f"blocks of {block.kind}")
                 problem = parse(block) if block.kind != "cmake" else self.cmake(block)
                 if problem:
@@ -255,13 +259,16 @@ class Checker:
     def commands(self, block):
         self.output = ""
         self.prepare(block)
-        for number, command in statements_of(block):
-            self.output += self.command(command, f"{block.page}:{number}") or ""
+        statements = list(statements_of(block))
+        for number, command in statements:
+            fails = "fails" in block.marks and number == statements[-1][0]
+            self.output += self.command(command, f"{block.page}:{number}", fails) or ""
 
     def sessions(self, block):
         self.prepare(block)
-        for number, command, shown in sessions_of(block):
-            output = self.command(command, f"{block.page}:{number}")
+        parts = list(sessions_of(block))
+        for number, command, shown in parts:
+            output = self.command(command, f"{block.page}:{number}", "fails" in block.marks and number == parts[-1][0])
             if output is not None:
                 self.compare(shown, output, block.page, number + 1, "exact" in block.marks)
 
@@ -269,8 +276,8 @@ class Checker:
         if "prepare" in block.marks and not self.quick:
             self.run(block.marks["prepare"], f"{block.place}: prepare")
 
-    def command(self, command, place):
-        """What a command of a page prints; None where it does not run."""
+    def command(self, command, place, fails):
+        """What a command of a page prints, which must end with exit code 0 unless it `fails`; None where it does not run."""
         reason = self.rules.elsewhere(command)
         if reason:
             self.count("commands that are not run")
@@ -280,12 +287,12 @@ class Checker:
         self.count("commands that run" + (", shortened" if shorter != command else ""))
         if re.match(r"(export|cd) ", command):
             self.exports += shorter
-        return None if self.quick else self.run(shorter, place)
+        return None if self.quick else self.run(shorter, place, fails)
 
-    def run(self, command, place):
+    def run(self, command, place, fails=False):
         print(f"{place}: {command.rstrip()}", flush=True)
         output, code = self.scratch.run(self.exports + command)
-        if code != 0:
+        if (code != 0) != fails:
             self.problems.append(f"{place}: exit code {code} of: {command}{output[-3000:]}")
         return output
 

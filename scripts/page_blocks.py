@@ -8,7 +8,7 @@ import extract_example
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"( *)```+\s*([^`\s]*)")
-MARKS = ("not run", "checked by", "prepare", "given", "file", "output of", "exact", "drawing", "quoted")
+MARKS = ("not run", "checked by", "prepare", "given", "file", "output of", "exact", "drawing", "fails", "quoted")
 COMMENT = re.compile(rf"({'|'.join(MARKS)})\s*(?::\s*(.*))?", re.DOTALL)
 
 
@@ -35,8 +35,8 @@ def marks_of(comment, place):
     found = COMMENT.fullmatch(comment.strip())
     if not found:
         return {}
-    name, words = found[1], textwrap.dedent(" " * 0 + (found[2] or "")).strip()
-    if bool(words) == (name in ("exact", "drawing", "quoted")):
+    name, words = found[1], textwrap.dedent(found[2] or "").strip()
+    if bool(words) == (name in ("exact", "drawing", "fails", "quoted")):
         raise PageError(f"{place}: the comment '{name}' {'says nothing' if not words else 'takes no words'}")
     return {name: words}
 

@@ -29,6 +29,11 @@ and its output, figures aside, in part, and by another command:
 learnt in 3 s, 7 times
 learnt ... times
 ```
+<!-- fails -->
+```sh
+true
+exit 3
+```
 <!-- output of: echo "9 lives" -->
 <!-- exact -->
 ```text
@@ -105,6 +110,7 @@ WRONG = {
     "```sh\ntrue\nfor i in 1; do\n```\n": "{}:3: the shell cannot read this command",
     "```sh\ntrue\n": "{}:1: a block without an end",
     "```json\n{3}\n```\n": "{}:2: ",
+    "```dockerfile\nFROM scratch\n```\n": "{}:2: Dockerfile has other lines",
     "```toml\nepochs\n```\n": "{}:2: ",
     "```python\nprint(\n```\n": "{}:2: ",
     "\n```cpp\nconst int count = unheard;\n```\n": "{}:3:19: error: ",
@@ -113,6 +119,7 @@ WRONG = {
 }
 WRONG_IN_RUNS = {
     "```sh\ntrue\necho gone >&2; exit 3\n```\n": "{}:3: exit code 3 of: echo gone >&2; exit 3",
+    "<!-- fails -->\n```sh\ntrue\n```\n": "{}:3: exit code 0 of: true",
     "```sh\nfalse | true\n```\n": "{}:2: exit code 1 of: false | true",
     "<!-- prepare: false -->\n```sh\ntrue\n```\n": "{}:3: prepare: exit code 1 of: false",
     "```sh\necho 3 lives\n```\n```text\n3 lives\n4 deaths\n```\n": "{}:6: not printed: 4 deaths",
