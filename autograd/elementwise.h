@@ -26,6 +26,8 @@ namespace tandem::autograd {
 /// Where elementwise() computes: on the CPU, which is all that functions of a .cpp file can do. OnDevice
 /// (autograd/elementwise.cuh) does both.
 struct OnHost {
+  /// Sets each element of `out` to `function` of those of `in`. Throws Error that begins with `op` where shapes or
+  /// dtypes differ.
   template <typename Function, typename... Tensors>
   static void map(std::string_view op, const Function& function, const Out& out, const Tensors&... in) {
     (kernels::check_elementwise(op, in, out), ...);

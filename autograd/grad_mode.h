@@ -11,6 +11,7 @@ bool grad_enabled();
 /// Switches recording on or off for this thread while it lives.
 class GradMode {
  public:
+  /// The end of the scope brings back what was before.
   explicit GradMode(bool enabled);
   ~GradMode();
   GradMode(const GradMode&) = delete;

@@ -9,11 +9,13 @@
 
 namespace tandem::autograd {
 
+/// How close is close enough. The defaults are for f64.
 struct GradcheckOptions {
   /// Step of the central difference. In f64 its error is about 1e-12 f''' from the step and 1e-10 |f| from rounding.
   double eps = 1e-6;
   /// A derivative is right if |numeric - analytic| <= atol + rtol * |numeric|.
   double atol = 1e-5;
+  /// Relative part of it.
   double rtol = 1e-3;
   /// Elements of each input that are varied, spread evenly; 0 means all.
   std::int64_t max_elements = 0;
@@ -21,11 +23,12 @@ struct GradcheckOptions {
 
 /// True in a condition if everything agreed; otherwise `message` names the first input and element that did not.
 struct GradcheckReport {
-  bool passed = true;
-  std::string message;
+  bool passed = true;   ///< whether all derivatives were right
+  std::string message;  ///< empty where they were
   /// The largest |numeric - analytic| met.
   double worst_error = 0.0;
 
+  /// The same as `passed`.
   explicit operator bool() const { return passed; }
 };
 

@@ -17,40 +17,65 @@
 
 namespace tandem {
 
+/// As add(); a number is rounded to the dtype of the tensor.
+/// @{
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator+(const Tensor& x, double number);
 Tensor operator+(double number, const Tensor& x);
+/// @}
 
+/// As sub().
+/// @{
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& x, double number);
 Tensor operator-(double number, const Tensor& x);
+/// @}
+/// -x, as neg().
 Tensor operator-(const Tensor& x);
 
+/// As mul().
+/// @{
 Tensor operator*(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& x, double number);
 Tensor operator*(double number, const Tensor& x);
+/// @}
 
+/// As div().
+/// @{
 Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& x, double number);
 Tensor operator/(double number, const Tensor& x);
+/// @}
 
 // Comparisons of each element, u8, as lt() and its like in autograd/functions/compare.h. Those for equality are eq()
 // and ne(), so that == is not taken for a comparison of whole tensors.
 
+/// As lt(): u8, 1 where the left operand is less.
+/// @{
 Tensor operator<(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& x, double number);
 Tensor operator<(double number, const Tensor& x);
+/// @}
 
+/// As le().
+/// @{
 Tensor operator<=(const Tensor& a, const Tensor& b);
 Tensor operator<=(const Tensor& x, double number);
 Tensor operator<=(double number, const Tensor& x);
+/// @}
 
+/// As gt().
+/// @{
 Tensor operator>(const Tensor& a, const Tensor& b);
 Tensor operator>(const Tensor& x, double number);
 Tensor operator>(double number, const Tensor& x);
+/// @}
 
+/// As ge().
+/// @{
 Tensor operator>=(const Tensor& a, const Tensor& b);
 Tensor operator>=(const Tensor& x, double number);
 Tensor operator>=(double number, const Tensor& x);
+/// @}
 
 }  // namespace tandem

@@ -12,9 +12,11 @@ namespace tandem::autograd {
 /// f32, and differ in how a GPU's convolutions multiply it (kernels/float32_products.h).
 enum class Precision : std::uint8_t { fp32, tf32x3, tf32, fp16, bf16 };
 
+/// All of them, in the order of the enumerators.
 inline constexpr std::array kPrecisions{Precision::fp32, Precision::tf32x3, Precision::tf32, Precision::fp16,
                                         Precision::bf16};
 
+/// As `--precision` has it: "3xtf32".
 constexpr std::string_view name_of(Precision precision) {
   constexpr std::string_view kNames[] = {"fp32", "3xtf32", "tf32", "fp16", "bf16"};
   return kNames[static_cast<int>(precision)];
@@ -38,6 +40,7 @@ void use_products_of(Precision precision, Device device);
 /// PyTorch's autocast computes in f32. Other element-wise ops have no kind: they return the dtype that they are given.
 enum class OpKind : std::uint8_t { convolution, linear, normalization, loss, reduction, exponential };
 
+/// What half precision means for an op.
 enum class Rule : std::uint8_t {
   /// All operands in half: products of halves are exact in f32, in which they are summed up.
   half_operands,
@@ -47,6 +50,7 @@ enum class Rule : std::uint8_t {
   wide_result,
 };
 
+/// The rule for a kind of op.
 constexpr Rule rule_of(OpKind kind) {
   switch (kind) {
     case OpKind::convolution:

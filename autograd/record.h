@@ -26,11 +26,11 @@ namespace tandem::autograd {
 
 /// The gradient that a backward function is asked for.
 struct InputGradient {
-  bool needed = false;
-  Shape shape;
-  DType dtype = DType::f32;
-  Tensor place;          // where it may be written; mostly undefined
-  bool of_leaf = false;  // then its memory is counted as MemoryTag::gradients
+  bool needed = false;       ///< false: nobody asks for it, and an undefined tensor may be returned
+  Shape shape;               ///< of the gradient: that of the input
+  DType dtype = DType::f32;  ///< of the gradient
+  Tensor place;              ///< where it may be written; mostly undefined
+  bool of_leaf = false;      ///< then its memory is counted as MemoryTag::gradients
 };
 
 /// What a backward function is given.
@@ -82,8 +82,11 @@ using BackwardFunction = std::function<std::vector<Tensor>(const BackwardContext
 class SavedTensor {
  public:
   SavedTensor() = default;
+  /// Keeps `tensor`, and gives it back.
+  /// @{
   explicit SavedTensor(const Tensor& tensor);
   Tensor get() const;
+  /// @}
 
  private:
   Tensor tensor_;

@@ -26,6 +26,7 @@ Tensor grad(const Tensor& leaf);
 /// does not give that), none of it the leaf's. backward() adds to these elements where they are dense. An undefined one
 /// is clear_grad(). Throws Error where it does not fit.
 void set_grad(const Tensor& leaf, const Tensor& gradient);
+/// Drops the gradient: grad() is undefined afterwards.
 void clear_grad(const Tensor& leaf);
 
 /// Lets backward() leave the gradient of `leaf` in `place` (in a bucket of gradients, say) wherever the leaf has no
@@ -36,6 +37,7 @@ void clear_grad(const Tensor& leaf);
 /// of a gradient that somebody still holds: clone() what is to stay. An undefined `place`: gradients get memory of
 /// their own, as before the first call.
 void set_gradient_place(const Tensor& leaf, const Tensor& place);
+/// What set_gradient_place() was given, or an undefined tensor.
 Tensor gradient_place(const Tensor& leaf);
 
 /// The leaf and all its handles become `value` (Tensor::set_data): how a module changes its parameters' dtype and
@@ -50,8 +52,9 @@ void copy_gradient(const Tensor& gradient, const Tensor& place);
 /// How often grad() was dropped, by clear_grad(), and how often it was given: set, replaced or added to, by set_grad()
 /// or backward(). Writes into its elements do not count.
 struct GradientCounts {
-  std::uint64_t dropped = 0, given = 0;
+  std::uint64_t dropped = 0, given = 0;  ///< how often each
 };
+/// Those of `leaf` since it was made.
 GradientCounts gradient_counts(const Tensor& leaf);
 
 /// Takes the gradient of a leaf and returns what becomes its gradient: what it was given, with elements changed or not,
@@ -68,6 +71,7 @@ GradientCounts gradient_counts(const Tensor& leaf);
 ///     return gradient;
 ///   });
 using GradientHook = std::function<Tensor(Tensor gradient)>;
+/// Adds a hook behind those that are there. Throws Error where `leaf` is no leaf.
 void on_gradient_ready(const Tensor& leaf, GradientHook hook);
 
 /// The same, but called after all hooks of on_gradient_ready(), also after those that are added later: for what hands
@@ -77,6 +81,7 @@ void on_gradient_final(const Tensor& leaf, GradientHook hook);
 /// Drops the hooks of on_gradient_ready(); those of on_gradient_final() stay.
 void clear_hooks(const Tensor& leaf);
 
+/// What becomes of the tape.
 struct BackwardOptions {
   /// Keeps the tape and its saved tensors, so that backward() can run over it again.
   bool retain_graph = false;

@@ -16,7 +16,7 @@ namespace tandem::comm {
 
 /// For whom a backend is made.
 struct BackendRequest {
-  MpiEnvironment& environment;
+  MpiEnvironment& environment;        ///< where MPI runs, if it does
   Device device;                      ///< where this rank computes
   std::string algorithm = "auto";     ///< GroupOptions::algorithm
   std::string network = {};           ///< GroupOptions::network
@@ -29,16 +29,16 @@ using CollectiveWays = std::array<std::string_view, kCollectiveKinds>;
 /// One backend that can be asked for. `make` is collective and may take request.mpi; it throws AgreedError where the
 /// backend cannot be used by these ranks.
 struct BackendEntry {
-  std::string_view name;
+  std::string_view name;          ///< "native": what `--backend` takes
   std::string_view what;          ///< what it is, in a few words
   std::string_view needs;         ///< libraries and devices; empty if nothing
   std::string_view (*missing)();  ///< what this build lacks of `needs`, in one line; empty if nothing
   std::string_view instead;       ///< the backend to choose where something is missing
-  std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);
-  const CollectiveWays* ways = nullptr;  ///< null for a choice between others
-  std::string_view on_gpus = {};         ///< how it takes tensors of GPUs
-  std::string_view progress = {};        ///< how works under way move on while their rank computes
-  std::string_view former_name = {};     ///< a name that it had before, and that still stands for it; mostly empty
+  std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);  ///< makes a group over it
+  const CollectiveWays* ways = nullptr;                            ///< null for a choice between others
+  std::string_view on_gpus = {};                                   ///< how it takes tensors of GPUs
+  std::string_view progress = {};     ///< how works under way move on while their rank computes
+  std::string_view former_name = {};  ///< a name that it had before, and that still stands for it; mostly empty
 };
 
 /// All of them, "auto" first.

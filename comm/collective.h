@@ -19,6 +19,7 @@ enum class ReduceOp : std::uint8_t { sum, product, average, min, max };
 /// "sum", ...
 std::string_view name_of(ReduceOp op);
 
+/// What the ranks of a group do together, or two of them.
 enum class CollectiveKind : std::uint8_t {
   send,
   receive,
@@ -33,6 +34,7 @@ enum class CollectiveKind : std::uint8_t {
   barrier,
 };
 
+/// How many kinds there are; they count from 0.
 constexpr int kCollectiveKinds = 11;
 
 /// "all_reduce", ...
@@ -61,26 +63,33 @@ constexpr bool is_reduction(CollectiveKind kind) {
 ///
 /// Memory belongs to the operation until it is complete; the tensors keep it alive.
 struct Collective {
-  CollectiveKind kind = CollectiveKind::barrier;
-  DType dtype = DType::u8;
+  CollectiveKind kind = CollectiveKind::barrier;  ///< what is done
+  DType dtype = DType::u8;                        ///< of the elements
   ReduceOp op = ReduceOp::sum;                    ///< of reductions
   int peer = 0;                                   ///< the root, or the other rank of a message
   int tag = 0;                                    ///< of messages: from 0 to kMaxMessageTag
   std::vector<std::int64_t> counts = {};          ///< one number, or one for each rank
   std::vector<std::int64_t> receive_counts = {};  ///< of all_to_all
+  /// The first element of what this rank gives, and of what it gets; both may be null where the kind or the rank has
+  /// none.
+  /// @{
   const void* input = nullptr;
   void* output = nullptr;
+  /// @}
   Tensor input_owner = {}, output_owner = {};  ///< undefined where there is none
 
+  /// The only count, or the first.
   std::int64_t count() const { return counts.empty() ? 0 : counts.front(); }
   /// Over all ranks.
   std::int64_t total() const;
+  /// Of so many elements.
   std::int64_t bytes(std::int64_t elements) const { return elements * size_of(dtype); }
 };
 
 /// Of all elements of a dense tensor, in place: a reduction or a broadcast.
 Collective in_place(CollectiveKind kind, const Out& tensor, ReduceOp op = ReduceOp::sum);
 
+/// The largest tag of a message that a program may use.
 constexpr int kMaxMessageTag = 8191;
 
 /// "all_reduce sum f32[1024]", "broadcast u8[12] from rank 3", "all_gather f32[4, 5, 4]"

@@ -47,16 +47,21 @@ struct WatchOptions;
 ///     const auto evens_and_odds = group->split(group->rank() % 2);
 class ProcessGroup {
  public:
+  /// Over the ranks of a backend. `notice` is what notice() gives.
   explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})
       : backend_(std::move(backend)), notice_(std::move(notice)) {}
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
+  /// Where this rank is in the group: all that is known of it, its number, and how many ranks there are.
+  /// @{
   Place place() const { return backend_->place(); }
   int rank() const { return backend_->place().rank; }
   int size() const { return backend_->place().size; }
+  /// @}
   /// Rank and number of ranks on this host.
   int local_rank() const { return backend_->place().local_rank; }
+  /// How many ranks this host has.
   int local_size() const { return backend_->place().local_size; }
   /// A number that all ranks of one host, and no others, have in common.
   int node() const { return backend_->place().node; }
@@ -70,17 +75,22 @@ class ProcessGroup {
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. MPI's and NCCL's min
   /// and max may drop NaN; those of the other backends pass it on.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
+  /// Begins it and returns at once; it is done once wait() of the result has returned. Leave the elements alone until
+  /// then.
   std::unique_ptr<Work> all_reduce_async(const Out& tensor, ReduceOp op = ReduceOp::sum);
   /// The same, into another tensor.
   void all_reduce(const Tensor& tensor, const Out& result, ReduceOp op = ReduceOp::sum);
+  /// Begins it, as above.
   std::unique_ptr<Work> all_reduce_async(const Tensor& tensor, const Out& result, ReduceOp op = ReduceOp::sum);
 
   /// Gives every rank the elements of `root`'s tensor. Any dtype, as all that only moves elements.
   void broadcast(const Out& tensor, int root = 0);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> broadcast_async(const Out& tensor, int root = 0);
 
   /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major, on the device of `tensor`.
   Tensor all_gather(const Tensor& tensor);
+  /// Begins it, as all_reduce_async() does. `all` is of the shape that all_gather() returns.
   std::unique_ptr<Work> all_gather_async(const Tensor& tensor, const Out& all);
   /// All ranks' tensors, by rank, which may differ in their first extent.
   std::vector<Tensor> all_gather_rows(const Tensor& tensor);
@@ -89,24 +99,29 @@ class ProcessGroup {
 
   /// The reduction over all ranks, on the root alone: other ranks' tensors keep their elements.
   void reduce(const Out& tensor, int root = 0, ReduceOp op = ReduceOp::sum);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> reduce_async(const Out& tensor, int root = 0, ReduceOp op = ReduceOp::sum);
 
   /// All ranks' tensors on the root, as all_gather() gives them; elsewhere an undefined tensor.
   Tensor gather(const Tensor& tensor, int root = 0);
+  /// Begins it, as all_reduce_async() does. `all` is looked at on the root alone.
   std::unique_ptr<Work> gather_async(const Tensor& tensor, const Out& all, int root = 0);
 
   /// The r-th part of `all` on the root, of shape [size, ...], goes to rank r. `all` is looked at on the root alone.
   void scatter(const Tensor& all, const Out& mine, int root = 0);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> scatter_async(const Tensor& all, const Out& mine, int root = 0);
 
   // A part for each -----------------------------------------------------------------------------------------------
 
   /// Of tensors of shape [size, ...] the reduction over all ranks, of which rank r gets the r-th part, of shape [...].
   Tensor reduce_scatter(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  /// Begins it, as all_reduce_async() does. `mine` is of the shape that reduce_scatter() returns.
   std::unique_ptr<Work> reduce_scatter_async(const Tensor& tensor, const Out& mine, ReduceOp op = ReduceOp::sum);
 
   /// Of shape [size, ...]: the r-th part goes to rank r, and the r-th part of the result is from rank r.
   Tensor all_to_all(const Tensor& tensor);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> all_to_all_async(const Tensor& tensor, const Out& result);
   /// The same of rows: `rows_to[r]` of them, one after another, go to rank r. The result has all that came, by rank.
   Tensor all_to_all_rows(const Tensor& tensor, const std::vector<std::int64_t>& rows_to);
@@ -117,8 +132,11 @@ class ProcessGroup {
   /// as many elements of the same dtype. Messages of one pair of ranks and one tag arrive in their order. send() may
   /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
   void send(const Tensor& tensor, int to, int tag = 0);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
+  /// Waits for the message that the rank `from` sends with this tag.
   void receive(const Out& tensor, int from, int tag = 0);
+  /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> receive_async(const Out& tensor, int from, int tag = 0);
 
   // Memory --------------------------------------------------------------------------------------------------------
@@ -215,8 +233,8 @@ std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEn
 
 /// A choice of group.
 struct GroupOptions {
-  std::string backend = "auto";
-  Device device = {};  ///< where this rank computes
+  std::string backend = "auto";  ///< one of backend_names(), or "auto"
+  Device device = {};            ///< where this rank computes
   /// How backends native and threads add up: "auto" is "shared-memory" where all ranks are on one host, else "by-cost",
   /// the algorithm of messages with the least predicted time for the size; others are such algorithms, by their names
   /// in algorithm_names() (comm/backends.h).

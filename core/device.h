@@ -11,6 +11,7 @@ namespace tandem {
 /// True where this build has the CUDA device. Whether the machine has one, too, is asked of core/device_query.h.
 inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 
+/// Kinds of devices that a build can have.
 enum class DeviceType : std::uint8_t { cpu, cuda };
 
 /// `Device{}` is the CPU; `Device{DeviceType::cuda, 1}` the second GPU.
@@ -18,12 +19,15 @@ enum class DeviceType : std::uint8_t { cpu, cuda };
 ///     const Device second_gpu{DeviceType::cuda, 1};
 ///     const std::string name = name_of(second_gpu);  // "cuda:1"
 struct Device {
+  /// The CPU, or a GPU of CUDA.
   DeviceType type = DeviceType::cpu;
+  /// Of the GPUs that this process sees, from 0; of the CPU 0.
   int index = 0;
 
   friend constexpr bool operator==(const Device&, const Device&) = default;
 };
 
+/// "cpu", or "cuda:0" for the first GPU.
 inline std::string name_of(Device device) {
   return device.type == DeviceType::cpu ? std::string("cpu") : "cuda:" + std::to_string(device.index);
 }

@@ -13,14 +13,15 @@
 
 namespace tandem {
 
+/// What there is to know of a device before it is used.
 struct DeviceDescription {
-  Device device{};
-  std::string name;               // "Intel(R) Xeon(R) ...", "NVIDIA H200"
-  std::int64_t memory_bytes = 0;  // total; 0 if unknown
-  int units = 0;                  // CPU cores usable by this process, or streaming multiprocessors
-  std::string capability;         // "sm_90" for CUDA, empty for the CPU
-  std::string uuid;               // "GPU-3f2a...": one name in all processes, whatever index they see it under
-  std::string pci_address;        // "0000:3b:00", which the parts of a shared GPU (MIG) have in common
+  Device device{};                ///< which one
+  std::string name;               ///< "Intel(R) Xeon(R) ...", "NVIDIA H200"
+  std::int64_t memory_bytes = 0;  ///< total; 0 if unknown
+  int units = 0;                  ///< CPU cores usable by this process, or streaming multiprocessors
+  std::string capability;         ///< "sm_90" for CUDA, empty for the CPU
+  std::string uuid;               ///< "GPU-3f2a...": one name in all processes, whatever index they see it under
+  std::string pci_address;        ///< "0000:3b:00", which the parts of a shared GPU (MIG) have in common
 };
 
 /// The CPU first, then every CUDA device. Without a driver or a GPU the list holds the CPU alone.
@@ -48,6 +49,7 @@ struct NominalLimits {
   double flops_per_second = 0.0;  ///< f32, without tensor cores
   double bytes_per_second = 0.0;  ///< of its memory
 };
+/// Those of `device`.
 NominalLimits nominal_limits(Device device);
 
 /// Throws Error unless this build and machine have `device`; the text says why not and which devices there are.

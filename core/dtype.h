@@ -20,10 +20,13 @@
 
 namespace tandem {
 
+/// Types of elements: binary floating numbers, signed integers, and bytes.
 enum class DType : std::uint8_t { f64, f32, f16, bf16, i64, i32, u8 };
 
+/// How many dtypes there are; they count from 0.
 constexpr int kDTypeCount = 7;
 
+/// Bytes of an element.
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -41,6 +44,7 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
+/// As messages have it: "f32".
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -61,8 +65,10 @@ constexpr std::string_view name_of(DType dtype) {
   return "unknown dtype";
 }
 
+/// True of f64, f32, f16 and bf16.
 constexpr bool is_floating(DType dtype) { return static_cast<int>(dtype) <= static_cast<int>(DType::bf16); }
 
+/// True of f16 and bf16.
 constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 namespace detail {
@@ -122,7 +128,7 @@ using compute_t = typename detail::ComputeType<T>::type;
 /// Stands for a C++ type as a function argument: `using T = typename decltype(tag)::type;`.
 template <typename T>
 struct TypeTag {
-  using type = T;
+  using type = T;  ///< the type that it stands for
 };
 
 /// Calls `visit(TypeTag<T>{})` with the C++ type of a floating `dtype`; `where` names the caller in the error.

@@ -62,19 +62,23 @@ constexpr float bfloat16_bits_to_float(std::uint16_t bits) {
 
 /// IEEE 754 binary16, storage only: converts from and to float, rounding to nearest even.
 struct Half {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< sign, 5 bits of exponent, 10 of fraction
 
   constexpr Half() = default;
+  /// Rounds to nearest even; beyond 65504 it is infinite from 65520 on.
   constexpr explicit Half(float value) : bits(detail::float_to_half_bits(value)) {}
+  /// Exact.
   constexpr operator float() const { return detail::half_bits_to_float(bits); }
 };
 
 /// bfloat16 (the upper half of a binary32), storage only: converts from and to float, rounding to nearest even.
 struct BFloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< sign, 8 bits of exponent, 7 of fraction
 
   constexpr BFloat16() = default;
+  /// Rounds to nearest even.
   constexpr explicit BFloat16(float value) : bits(detail::float_to_bfloat16_bits(value)) {}
+  /// Exact.
   constexpr operator float() const { return detail::bfloat16_bits_to_float(bits); }
 };
 

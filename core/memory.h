@@ -13,8 +13,10 @@ namespace tandem {
 /// What a block of memory serves. Every Storage carries one.
 enum class MemoryTag : std::uint8_t { parameters, gradients, optimizer, activations, workspace, data, comm };
 
+/// How many tags there are; they count from 0.
 constexpr int kMemoryTagCount = 7;
 
+/// "parameters", "gradients" and so on: the name of the enumerator.
 constexpr std::string_view name_of(MemoryTag tag) {
   constexpr std::string_view kNames[] = {"parameters", "gradients", "optimizer", "activations",
                                          "workspace",  "data",      "comm"};
@@ -23,13 +25,13 @@ constexpr std::string_view name_of(MemoryTag tag) {
 
 /// Bytes in live storages. A tag's peak is its own high-water mark, so peaks of tags need not add up to `peak_total`.
 struct MemoryStats {
-  std::array<std::int64_t, kMemoryTagCount> current{};
-  std::array<std::int64_t, kMemoryTagCount> peak{};
-  std::int64_t current_total = 0;
-  std::int64_t peak_total = 0;
+  std::array<std::int64_t, kMemoryTagCount> current{};  ///< bytes that are live, by tag
+  std::array<std::int64_t, kMemoryTagCount> peak{};     ///< the most there were, by tag
+  std::int64_t current_total = 0;                       ///< bytes of all tags that are live
+  std::int64_t peak_total = 0;                          ///< the most there were of all tags at a time
 
-  std::int64_t current_of(MemoryTag tag) const { return current[static_cast<std::size_t>(tag)]; }
-  std::int64_t peak_of(MemoryTag tag) const { return peak[static_cast<std::size_t>(tag)]; }
+  std::int64_t current_of(MemoryTag tag) const { return current[static_cast<std::size_t>(tag)]; }  ///< bytes of a tag
+  std::int64_t peak_of(MemoryTag tag) const { return peak[static_cast<std::size_t>(tag)]; }  ///< the most of a tag
 };
 
 /// A snapshot for one device over all threads of this process. Pinned host memory counts as the CPU's.
@@ -59,6 +61,7 @@ MemoryTag current_memory_tag();
 ///     const std::string most = format_memory(memory_stats().peak_of(MemoryTag::workspace));  // "4.0 MiB"
 class MemoryTagScope {
  public:
+  /// Ends with the scope, which gives back the tag there was before.
   explicit MemoryTagScope(MemoryTag tag);
   ~MemoryTagScope();
   MemoryTagScope(const MemoryTagScope&) = delete;

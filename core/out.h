@@ -30,12 +30,15 @@ class Out {
   /// Messages begin with `writer`.
   explicit Out(const Tensor& tensor, std::string_view writer = "Out");
 
+  /// False of Out{}, which names no tensor.
   bool defined() const { return tensor_.defined(); }
   /// To read it, or to make views of it.
   const Tensor& tensor() const { return tensor_; }
   /// Implicitly, too: what is written may be read.
   operator const Tensor&() const { return tensor_; }
 
+  /// As of Tensor.
+  /// @{
   const Shape& shape() const { return tensor_.shape(); }
   const Strides& strides() const { return tensor_.strides(); }
   int rank() const { return tensor_.rank(); }
@@ -46,17 +49,22 @@ class Out {
   Device device() const { return tensor_.device(); }
   bool is_dense(Layout layout) const { return tensor_.is_dense(layout); }
   bool is_dense() const { return tensor_.is_dense(); }
+  /// @}
 
   /// The first element, in the memory of device(); throws Error unless T is the tensor's dtype.
   template <typename T>
   T* data() const {
     return const_cast<T*>(tensor_.data<T>());
   }
+  /// The same, without a type.
   void* raw_data() const { return const_cast<void*>(tensor_.raw_data()); }
 
+  /// As of Tensor: what is written goes to the tensor's elements.
+  /// @{
   void copy_from(const Tensor& source) const { tensor_.copy_from(source); }
   void fill(double value) const { tensor_.fill(value); }
   void zero() const { tensor_.zero(); }
+  /// @}
 
  private:
   Tensor tensor_;

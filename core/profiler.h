@@ -15,10 +15,10 @@ namespace tandem {
 
 /// One name's share since start_profile(). Ranges nest: `seconds` counts the ranges inside, `self_seconds` does not.
 struct ProfileEntry {
-  std::string name;
-  std::int64_t count = 0;
-  double seconds = 0.0;
-  double self_seconds = 0.0;
+  std::string name;           ///< of the range
+  std::int64_t count = 0;     ///< how often it was entered
+  double seconds = 0.0;       ///< of all times together
+  double self_seconds = 0.0;  ///< of these, outside of ranges within it
 };
 
 namespace detail {
@@ -64,6 +64,7 @@ std::vector<ProfileEntry> stop_profile();
 ///     const std::string slowest = entries.front().name;  // "augment"
 class ProfileRange {
  public:
+  /// Begins the range; the end of the scope ends it.
   explicit ProfileRange(std::string_view name) {
     if (detail::listeners() != 0) [[unlikely]]
       begin(std::string(name));

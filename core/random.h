@@ -41,9 +41,9 @@ enum class RandomStream : std::uint32_t {
 ///     const bool mirrored = key.uniform(0) < 0.5f;
 ///     const std::uint32_t column = key.below(1, 9);  // one of 0 to 8
 struct RandomKey {
-  std::uint64_t seed = 0;
-  RandomStream stream = RandomStream::test;
-  std::uint32_t step = 0;
+  std::uint64_t seed = 0;                    ///< the user's
+  RandomStream stream = RandomStream::test;  ///< what the numbers are for: streams of one seed have nothing in common
+  std::uint32_t step = 0;                    ///< which use of the stream
 
   /// Four words for the `block`-th group of four indices.
   constexpr std::array<std::uint32_t, 4> block(std::uint64_t block) const {
@@ -66,6 +66,7 @@ struct RandomKey {
   /// The `index`-th normal number, mean 0 and variance 1 (Box-Muller on two words of its own).
   float normal(std::uint64_t index) const;
 
+  /// A word as a number in [0, 1): its upper 24 bits.
   static constexpr float to_uniform(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 };
 

@@ -18,6 +18,7 @@
 
 namespace tandem {
 
+/// The most dimensions of a tensor.
 constexpr int kMaxRank = 8;
 
 /// Up to kMaxRank signed 64-bit numbers: one per dimension. What they mean is part of the type, so that sizes and
@@ -26,8 +27,11 @@ template <typename Meaning>
 class DimList {
  public:
   DimList() = default;
+  /// Throws Error for more than kMaxRank values.
+  /// @{
   DimList(std::initializer_list<std::int64_t> values) : DimList(std::span(values.begin(), values.size())) {}
   explicit DimList(std::span<const std::int64_t> values) {
+    /// @}
     require(values.size() <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, values.size());
     rank_ = static_cast<int>(values.size());
     std::copy(values.begin(), values.end(), values_.begin());
@@ -41,7 +45,9 @@ class DimList {
     return list;
   }
 
+  /// How many values there are.
   int rank() const { return rank_; }
+  /// True of the list without values, which is the shape of a single number.
   bool empty() const { return rank_ == 0; }
 
   /// The value of a dimension; negative ones count from the end, as in PyTorch.
@@ -54,14 +60,19 @@ class DimList {
     return dim < 0 ? dim + rank_ : dim;
   }
 
+  /// Adds a value behind the others. Throws Error where there are kMaxRank.
   void push_back(std::int64_t value) {
     require(rank_ < kMaxRank, "a tensor has at most {} dimensions", kMaxRank);
     values_[static_cast<std::size_t>(rank_++)] = value;
   }
 
+  /// The values in order, for loops.
+  /// @{
   const std::int64_t* begin() const { return values_.data(); }
   const std::int64_t* end() const { return values_.data() + rank_; }
+  /// @}
 
+  /// As many values, and the same ones.
   friend bool operator==(const DimList& a, const DimList& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
@@ -101,6 +112,7 @@ void sort_dims(DimOrder& order, int count, Less&& less) {
 
 /// "[2, 3, 32, 32]"
 std::string to_string(const Shape& shape);
+/// The same of strides, in elements.
 std::string to_string(const Strides& strides);
 
 }  // namespace tandem

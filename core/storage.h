@@ -29,11 +29,14 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  /// The first byte, how many there are, where they are, what they serve, and whether they are page-locked.
+  /// @{
   void* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   MemoryTag tag() const { return tag_; }
   bool is_pinned() const { return pinned_; }
+  /// @}
 
   /// Moves the bytes of this storage to another purpose's account.
   void set_tag(MemoryTag tag);
@@ -44,6 +47,7 @@ class Storage {
 
   /// Counts in-place changes, so that autograd can tell whether a saved tensor is still what it was.
   std::uint64_t version() const { return version_; }
+  /// Tells autograd of an in-place change.
   void bump_version() { ++version_; }
 
  private:

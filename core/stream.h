@@ -21,6 +21,7 @@ class Stream {
   /// A new queue, which never waits for CUDA's legacy default stream. Throws Error if there is no such device.
   explicit Stream(Device device);
 
+  /// The one whose work it takes.
   Device device() const { return device_; }
 
   /// The cudaStream_t; null on the CPU.
@@ -32,6 +33,7 @@ class Stream {
   /// Lets what is enqueued from now on wait for `event`, which may be another stream's. Returns at once.
   void wait(const Event& event) const;
 
+  /// Whether both are handles of one queue.
   friend bool operator==(const Stream& a, const Stream& b) { return a.device_ == b.device_ && a.queue_ == b.queue_; }
 
  private:
@@ -45,6 +47,7 @@ enum class EventTiming : std::uint8_t { off, on };
 /// A mark in a stream. On the CPU it is passed as soon as it is recorded.
 class Event {
  public:
+  /// Not recorded yet.
   explicit Event(EventTiming timing = EventTiming::off) : timing_(timing) {}
 
   /// Puts the mark behind all that `stream` holds now; a second call moves the mark.
@@ -52,6 +55,7 @@ class Event {
 
   /// Returns once the mark is passed. An event that was never recorded counts as passed.
   void synchronize() const;
+  /// The same without waiting: whether the mark is passed.
   bool is_done() const;
 
   /// Milliseconds of device time from the mark `from` to this one; both on one device, recorded with timing and passed.
@@ -85,6 +89,7 @@ Stream current_stream(Device device);
 ///     const double ms = end.elapsed_ms(begin);
 class StreamScope {
  public:
+  /// Makes `stream` the current one of its device in this thread; the end of the scope brings back the one before.
   explicit StreamScope(const Stream& stream);
   ~StreamScope();
   StreamScope(const StreamScope&) = delete;

@@ -17,7 +17,7 @@ namespace tandem {
 
 /// What autograd hangs on a tensor; the rest of it is in autograd/node.h.
 struct AutogradMeta {
-  bool requires_grad = false;
+  bool requires_grad = false;  ///< whether backward() gives it a gradient
 
   AutogradMeta() = default;
   virtual ~AutogradMeta() = default;
@@ -30,10 +30,10 @@ struct AutogradMeta {
 
 /// How a new tensor is made.
 struct TensorOptions {
-  DType dtype = DType::f32;
-  Layout layout = Layout::row_major;
-  Device device{};
-  bool pinned = false;  // page-locked host memory (device cpu), which a GPU copies without waiting
+  DType dtype = DType::f32;           ///< of the elements
+  Layout layout = Layout::row_major;  ///< the order in which they lie in memory
+  Device device{};                    ///< where they are
+  bool pinned = false;                ///< page-locked host memory (device cpu), which a GPU copies without waiting
 };
 
 /// A handle: copies share elements, shape and autograd metadata. Image tensors have shape N,C,H,W and layout
@@ -55,11 +55,14 @@ class Tensor {
   /// An undefined tensor: only defined() may be asked.
   Tensor() = default;
 
+  /// Elements that nobody has written. Throws Error for a negative size, and where memory runs out.
   static Tensor empty(const Shape& shape, TensorOptions options = {});
+  /// All elements 0. Throws as empty().
   static Tensor zeros(const Shape& shape, TensorOptions options = {});
   /// On memory that is there already, from its first byte on. Throws Error where it is too small for the elements.
   static Tensor on(std::shared_ptr<Storage> storage, const Shape& shape, DType dtype,
                    Layout layout = Layout::row_major);
+  /// All elements `value`, rounded to the dtype. Throws as empty().
   static Tensor full(const Shape& shape, double value, TensorOptions options = {});
 
   /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`. Of bools it is
@@ -76,7 +79,11 @@ class Tensor {
       return from(std::span<const T>(values), shape, layout, device);
   }
 
+  /// False of Tensor(), which has neither shape nor elements.
   bool defined() const { return impl_ != nullptr; }
+  /// Of a defined tensor; Error of another. Sizes, strides and the offset count elements; size() and stride() take
+  /// negative dimensions, which count from the end.
+  /// @{
   const Shape& shape() const { return impl().shape; }
   const Strides& strides() const { return impl().strides; }
   int rank() const { return shape().rank(); }
@@ -88,6 +95,7 @@ class Tensor {
   Device device() const { return storage()->device(); }
   TensorOptions options(Layout layout = Layout::row_major) const { return {dtype(), layout, device()}; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
+  /// @}
 
   /// The first element, to be read, in the memory of device(); throws Error unless T is this tensor's dtype. Write
   /// through `Out(tensor).data<T>()` (core/out.h).
@@ -96,6 +104,7 @@ class Tensor {
     require(dtype_of<T> == dtype(), "tensor holds {}, asked for {}", name_of(dtype()), name_of(dtype_of<T>));
     return static_cast<const T*>(raw_data());
   }
+  /// The same, without a type.
   const void* raw_data() const;
 
   /// The only element of a one-element tensor, as a double (exact for all dtypes but large i64). Waits for the current
@@ -115,13 +124,18 @@ class Tensor {
   // Views: O(1), of the same storage, without autograd metadata.
   /// Same elements, other shape; one size may be -1. Throws where strides do not allow it without a copy.
   Tensor view(const Shape& shape) const;
+  /// Dimensions in another order: dimension i of the view is `order[i]` of this tensor; a and b change places.
+  /// @{
   Tensor permute(std::span<const int> order) const;
   Tensor transpose(int a, int b) const;
+  /// @}
   /// Elements [start, start + length) of `dim`, every `step`-th.
   Tensor narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step = 1) const;
   /// The `index`-th slice of `dim`, which disappears.
   Tensor select(int dim, std::int64_t index) const;
+  /// Without `dim`, whose size must be 1.
   Tensor squeeze(int dim) const;
+  /// With a new dimension of size 1, which becomes `dim`.
   Tensor unsqueeze(int dim) const;
   /// Repeats dimensions of size 1 by a stride of 0.
   Tensor expand(const Shape& shape) const;
@@ -134,6 +148,7 @@ class Tensor {
   // Copies; they carry no autograd metadata.
   /// This tensor if it is dense in `layout` already, else a dense copy.
   Tensor contiguous(Layout layout = Layout::row_major) const;
+  /// A copy, in the same strides where they are dense.
   Tensor clone() const;
   /// This tensor if it is on `device` already, else a copy there, in the same strides where they are dense.
   Tensor to(Device device) const;
@@ -146,6 +161,7 @@ class Tensor {
   void copy_from_async(const Tensor& source) const;
   /// Of integers, the value without its fraction; throws Error where the dtype has no such number.
   void fill(double value) const;
+  /// Makes every element 0.
   void zero() const { fill(0.0); }
   /// This handle and its copies become `source` (of the same shape): they name its elements, in its dtype and on its
   /// device, and keep their autograd metadata. Views made before keep the old elements. Throws Error for a tensor that
@@ -192,6 +208,7 @@ class Tensor {
 
 /// A new tensor, contents undefined, with the shape, dtype, device and (where dense) strides of `other`.
 Tensor empty_like(const Tensor& other);
+/// The same with elements of 0.
 Tensor zeros_like(const Tensor& other);
 
 /// "f32[2, 3, 32, 32]", for messages.
@@ -199,9 +216,12 @@ std::string describe(const Tensor& tensor);
 
 /// Writes values as NumPy shows them, dtype, shape and device: what to_string() of core/print.h gives.
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
+/// Write to_string() or name_of() of it.
+/// @{
 std::ostream& operator<<(std::ostream& stream, const Shape& shape);
 std::ostream& operator<<(std::ostream& stream, const Strides& strides);
 std::ostream& operator<<(std::ostream& stream, DType dtype);
 std::ostream& operator<<(std::ostream& stream, Device device);
+/// @}
 
 }  // namespace tandem

@@ -21,21 +21,22 @@ namespace tandem {
 /// A range (ProfileRange) that began and ended while the timeline was recorded. Times are nanoseconds of
 /// std::chrono::steady_clock, which the processes of one host share on Linux.
 struct TimelineEvent {
-  std::string name;
-  int thread = 0;  ///< from 0, in the order in which threads end their first range
-  std::int64_t begin_ns = 0, duration_ns = 0;
-  double flops = 0.0, bytes = 0.0;  ///< add_work() within it, and within no inner range; 0: not told
-  std::string module = "";          ///< dotted name of the module that it computes, "features.7"; "": of none
+  std::string name;                            ///< as ProfileRange was given it
+  int thread = 0;                              ///< from 0, in the order in which threads end their first range
+  std::int64_t begin_ns = 0, duration_ns = 0;  ///< when it began, and how long it took
+  double flops = 0.0, bytes = 0.0;             ///< add_work() within it, and within no inner range; 0: not told
+  std::string module = "";  ///< dotted name of the module that it computes, "features.7"; "": of none
 };
 
+/// What a GPU was at work on.
 enum class ActivityKind : std::uint8_t { kernel, copy, fill };
 
 /// One kernel, copy or fill of a GPU.
 struct DeviceActivity {
-  ActivityKind kind = ActivityKind::kernel;
-  std::string name;  ///< "void scale<float>(float*, int)", "copy host to device", "fill"
+  ActivityKind kind = ActivityKind::kernel;  ///< which of them
+  std::string name;                          ///< "void scale<float>(float*, int)", "copy host to device", "fill"
   std::string op;  ///< the innermost range that enqueued it; "": outside of any, or a range that began before the start
-  int stream = 0;
+  int stream = 0;  ///< number of the CUDA stream
   std::int64_t begin_ns = 0, duration_ns = 0;                      ///< by the clock of TimelineEvent
   std::array<int, 3> grid{}, block{};                              ///< of kernels
   int registers = 0;                                               ///< of a thread
@@ -45,19 +46,20 @@ struct DeviceActivity {
 
 /// Bytes of live storages on the device, by MemoryTag, from this time on.
 struct MemorySample {
-  std::int64_t time_ns = 0;
-  std::array<std::int64_t, kMemoryTagCount> bytes{};
+  std::int64_t time_ns = 0;                           ///< by the clock of TimelineEvent
+  std::array<std::int64_t, kMemoryTagCount> bytes{};  ///< by MemoryTag
 };
 
 /// A storage that was live when most memory was in use.
 struct LiveStorage {
-  std::int64_t bytes = 0;
-  MemoryTag tag = MemoryTag::activations;
-  std::string made_in;     ///< the range that allocated it; "" outside of any
-  std::string name = "";   ///< name_storages(); "": none
+  std::int64_t bytes = 0;                  ///< of the storage
+  MemoryTag tag = MemoryTag::activations;  ///< what it serves
+  std::string made_in;                     ///< the range that allocated it; "" outside of any
+  std::string name = "";                   ///< name_storages(); "": none
   std::string shape = "";  ///< of the tensor that it was allocated for, or that has the name: "f32[64, 3, 3, 3]"
 };
 
+/// What stop_timeline() gives.
 struct Timeline {
   std::vector<TimelineEvent> events;  ///< in the order in which they ended
   /// On a GPU: what each range enqueued, from when the stream came to it until it was done with it; `thread` is the

@@ -17,6 +17,7 @@ class WorkCounter {
   WorkCounter(const WorkCounter&) = delete;
   WorkCounter& operator=(const WorkCounter&) = delete;
 
+  /// Operations that were counted since it was made.
   double flops() const { return flops_; }
 
  private:

@@ -15,14 +15,15 @@ namespace tandem::data {
 /// Absent kinds are not done. They are done in this order, then the image is normalised, then cut out.
 struct AugmentOptions {
   std::optional<int> crop = {};  ///< RandomCrop: padded by so many pixels on each side, then cut to its size anywhere
-  kernels::BorderMode crop_border = kernels::BorderMode::zero;
-  bool flip = false;                   ///< RandomHorizontalFlip: with probability 1/2
+  kernels::BorderMode crop_border = kernels::BorderMode::zero;  ///< what stands beyond the edges
+  bool flip = false;                                            ///< RandomHorizontalFlip: with probability 1/2
   std::optional<float> rotation = {};  ///< RandomRotation: by up to so many degrees either way, bilinear, black outside
   /// ColorJitter: factors of brightness, contrast and saturation, each uniform in [max(0, 1 - x), 1 + x], applied in
   /// random order (PyTorch's definition).
   std::optional<float> jitter = {};
   std::optional<int> cutout = {};  ///< Cutout: a square of this side around a random pixel, clipped at the border, to 0
 
+  /// Whether anything is done.
   bool any() const { return crop || flip || rotation || jitter || cutout; }
 };
 

@@ -27,6 +27,7 @@ struct Batch {
   std::int64_t local_count = 0;   ///< n
   std::int64_t global_count = 0;  ///< examples of all ranks in this batch: weight gradients by n / global_count
 
+  /// Examples of this rank.
   std::int64_t count() const { return local_count; }
 };
 

@@ -12,10 +12,10 @@ namespace tandem::data {
 /// How the binary files are laid out: records of `label_bytes` labels, of which the last one counts, then 3 x 32 x 32
 /// bytes: planes red, green, blue, each row by row.
 struct CifarFormat {
-  std::int64_t label_bytes = 1;
-  std::int64_t classes = 10;
-  std::int64_t records_per_file = 10000;
-  std::string advice = {};  ///< what an error tells to do
+  std::int64_t label_bytes = 1;           ///< bytes in front of each image
+  std::int64_t classes = 10;              ///< how many there are
+  std::int64_t records_per_file = 10000;  ///< images in each file
+  std::string advice = {};                ///< what an error tells to do
 };
 
 /// The records of `files`, one after another, without names of classes and without mean and deviation. Every file must

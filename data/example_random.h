@@ -16,11 +16,13 @@ namespace tandem::data {
 ///     const bool same = ExampleRandom(1, 0, 5).uniform() == first;  // true
 class ExampleRandom {
  public:
+  /// The numbers of example `index` in this epoch.
   ExampleRandom(std::uint64_t seed, std::uint32_t epoch, std::int64_t index)
       : key_{seed, RandomStream::augmentation, epoch},
         next_(kBehindImages + static_cast<std::uint64_t>(index) * kNumbersOfOne) {}
 
   float uniform() { return key_.uniform(next_++); }  ///< in [0, 1)
+  /// In [low, high).
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   float normal() { return key_.normal(next_++); }  ///< mean 0, variance 1
   /// In [0, bound).

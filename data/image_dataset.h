@@ -13,8 +13,10 @@
 
 namespace tandem::data {
 
+/// Which part of a data set: what is learned, or what is only looked at.
 enum class Split : std::uint8_t { train, test };
 
+/// "train" or "test".
 constexpr std::string_view name_of(Split split) { return split == Split::train ? "train" : "test"; }
 
 /// Images as they are stored in files: one byte per value, planes of rows. Memory is tagged MemoryTag::data. An example
@@ -37,14 +39,18 @@ class ImageDataset final : public BatchSource {
   std::vector<std::string> class_names;  ///< one per class
   std::vector<float> mean, deviation;    ///< per channel, of value / 255 over the training set
 
+  /// Images, their channels, height and width in pixels, and classes.
+  /// @{
   std::int64_t size() const override { return images.size(0); }
   std::int64_t channels() const { return images.size(1); }
   std::int64_t height() const { return images.size(2); }
   std::int64_t width() const { return images.size(3); }
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
+  /// @}
 
   /// Throws Error as check() does, and for a reflecting crop as wide as the images.
   void check_options(const BatchOptions& options) const override;
+  /// The images and labels of these numbers, augmented as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
 };

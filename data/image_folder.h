@@ -12,6 +12,7 @@
 
 namespace tandem::data {
 
+/// What is read, and how images become tensors of one size.
 struct ImageFolderOptions {
   std::optional<ImageSize> size = {};  ///< what images are resized to; absent: those of a batch must be of one size
   ImageFit fit = ImageFit::crop;       ///< of images of another shape
@@ -44,11 +45,14 @@ class ImageFolder final : public BatchSource {
   /// image, where class_names lacks a folder's name or has one twice, and for options that make no sense.
   explicit ImageFolder(const std::filesystem::path& folder, ImageFolderOptions options = {});
 
+  /// Images, classes and their names; the file and the label of an image.
+  /// @{
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   std::int64_t classes() const { return static_cast<std::int64_t>(options_.class_names.size()); }
   const std::vector<std::string>& class_names() const { return options_.class_names; }
   const std::filesystem::path& file(std::int64_t index) const;
   std::int64_t label(std::int64_t index) const;
+  /// @}
 
   /// The image as bytes, resized: u8 [C,H,W].
   Tensor image(std::int64_t index) const;
@@ -57,7 +61,9 @@ class ImageFolder final : public BatchSource {
   /// where sizes differ, as get_batch().
   ImageDataset load() const;
 
+  /// Throws Error as ImageDataset does.
   void check_options(const BatchOptions& options) const override;
+  /// Reads these files, and augments the images as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
 

@@ -10,10 +10,11 @@
 
 namespace tandem::data {
 
+/// What load_dataset() is asked for.
 struct DatasetRequest {
   std::string name = {};                 ///< one of dataset_names()
   std::filesystem::path directory = {};  ///< empty: the first of default_directories(name) that exists
-  Split split = Split::train;
+  Split split = Split::train;            ///< which of its parts
   /// The first `limit` images, or all of them where there are fewer or `limit` is 0. Synthetic images can be drawn in
   /// any number: exactly `limit`, or 10,000 for training and 2,000 for testing where it is 0.
   std::int64_t limit = 0;

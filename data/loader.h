@@ -22,6 +22,7 @@ namespace tandem::data {
 /// Makes another example of one, with random numbers of its own; several threads call it at once.
 using Transform = std::function<Example(Example example, ExampleRandom& random)>;
 
+/// How batches are made.
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
   bool drop_last = false;                ///< leaves an epoch's last batch out where the examples do not fill it
@@ -96,6 +97,7 @@ class Loader {
   const Dataset& dataset() const;
   /// Of a stream: its share, with size 0 if that is not known.
   const DistributedSampler& sampler() const;
+  /// As they were given.
   const LoaderOptions& options() const;
 
  private:

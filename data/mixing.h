@@ -17,12 +17,13 @@ struct MixOptions {
   double cutmix = 0.0;       ///< a box of the partner in x, s being what is left of x (Yun et al., ICCV 2019); 0: not
   std::int64_t classes = 0;  ///< of the data set
 
+  /// Whether images are mixed.
   bool any() const { return mixup > 0.0 || cutmix > 0.0; }
 };
 
 /// What one image gets in one epoch.
 struct ImageMix {
-  std::int64_t partner = 0;
+  std::int64_t partner = 0;    ///< number of the other image
   float share = 1.0f;          ///< of the image itself, in its label too; the partner has the rest
   kernels::PixelBox box = {};  ///< of CutMix: where the partner shows; empty: mixup
 };

@@ -27,6 +27,7 @@ namespace tandem::data {
 template <typename Item>
 class Prefetcher {
  public:
+  /// Makes the item of this number; called in background threads.
   using Make = std::function<Item(std::int64_t)>;
 
   /// Throws Error unless count >= 0, threads >= 0 and depth >= 1.

@@ -13,6 +13,7 @@
 
 namespace tandem::data {
 
+/// What becomes of an image's pixels.
 struct ReadImageOptions {
   int channels = 3;                       ///< 3: red, green, blue; 1: grey, 0.299 red + 0.587 green + 0.114 blue
   std::int64_t max_pixels = 100'000'000;  ///< more are an error, before they take memory
@@ -25,8 +26,9 @@ struct ReadImageOptions {
 /// or libjpeg. Several threads may call it at once.
 Tensor read_image(const std::filesystem::path& path, const ReadImageOptions& options = {});
 
+/// In pixels.
 struct ImageSize {
-  std::int64_t height = 0, width = 0;
+  std::int64_t height = 0, width = 0;  ///< in pixels
 
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };

@@ -9,8 +9,8 @@ namespace tandem::data {
 
 /// Which of the ranks that share a data set this one is; by default the only one.
 struct RankShare {
-  int world_size = 1;
-  int rank = 0;
+  int world_size = 1;  ///< how many ranks share the data set
+  int rank = 0;        ///< from 0
   /// Into how many parts each global batch is cut, a multiple of world_size, of which each rank has as many: parts are
   /// then the same for every number of ranks, and a Trainer trains in canonical mode. 0: one for each rank. A Loader
   /// takes no collate function and no stream with it.
@@ -21,7 +21,7 @@ struct RankShare {
 
 /// One rank's part of one global batch: places [begin, begin + count) of the epoch's order.
 struct BatchPart {
-  std::int64_t begin = 0;
+  std::int64_t begin = 0;         ///< the first place
   std::int64_t count = 0;         ///< may differ between ranks by one in the last batch of an epoch, and may be 0
   std::int64_t global_count = 0;  ///< of all ranks together
 };
@@ -45,15 +45,21 @@ class DistributedSampler {
   DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed)
       : DistributedSampler(size, RankShare{world_size, rank}, shuffle, seed) {}
 
+  /// Of the data set, and of the share.
+  /// @{
   std::int64_t size() const { return size_; }
   int world_size() const { return share_.world_size; }
   int rank() const { return share_.rank; }
+  /// @}
   /// Of all ranks together; 0: batches are cut by ranks.
   int micro_batches() const { return share_.micro_batches; }
   /// Of this rank, which are the next ones after those of the ranks before it: 1 where batches are cut by ranks.
   int local_micro_batches() const { return pieces() / share_.world_size; }
+  /// Whether each epoch has an order of its own, and the seed of these orders.
+  /// @{
   bool shuffles() const { return shuffle_; }
   std::uint64_t seed() const { return seed_; }
+  /// @}
 
   /// All numbers of examples in the order of `epoch`, the same on every rank.
   std::vector<std::int64_t> order(std::uint32_t epoch) const;

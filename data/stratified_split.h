@@ -11,7 +11,7 @@ namespace tandem::data {
 
 /// Numbers of examples, both lists in rising order; together they are all examples, each once.
 struct StratifiedSplit {
-  std::vector<std::int64_t> kept, held_out;
+  std::vector<std::int64_t> kept, held_out;  ///< those that stay, and those that are held out
 };
 
 /// Holds out `fraction` of the examples, stratified by class: of n examples, round(fraction * n) are held out, and of

@@ -5,12 +5,13 @@
 
 namespace tandem::data {
 
+/// What the images are.
 struct SyntheticOptions {
-  std::int64_t count = 10000;
-  std::int64_t channels = 3;
-  std::int64_t side = 32;
-  std::uint64_t seed = 0;
-  Split split = Split::train;
+  std::int64_t count = 10000;  ///< of images
+  std::int64_t channels = 3;   ///< of each image
+  std::int64_t side = 32;      ///< height and width, in pixels
+  std::uint64_t seed = 0;      ///< of the images
+  Split split = Split::train;  ///< training and test images differ
 };
 
 /// Ten classes: disc, ring, square, frame, triangle, plus, cross, horizontal stripes, vertical stripes, checkerboard.

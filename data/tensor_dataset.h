@@ -19,12 +19,15 @@ class TensorDataset final : public BatchSource {
   /// Throws Error unless there is a tensor, and all are on the CPU, have a first dimension, and that of one size.
   explicit TensorDataset(std::vector<Tensor> tensors);
 
+  /// Rows of each tensor.
   std::int64_t size() const override { return tensors_.front().size(0); }
   /// Views of the rows.
   Example get(std::int64_t index) const override;
+  /// The rows of these numbers: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
 
+  /// As they were given.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:

@@ -6,11 +6,12 @@
 
 namespace tandem::layers {
 
+/// PyTorch's names and defaults; weight and bias are always there.
 struct BatchNorm2dOptions {
-  std::int64_t channels = 0;
-  double momentum = 0.1;
-  double eps = 1e-5;
-  bool relu = false;  ///< fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+  std::int64_t channels = 0;  ///< C of the input [N,C,H,W]
+  double momentum = 0.1;      ///< share of each batch in the running statistics
+  double eps = 1e-5;          ///< added to the variance
+  bool relu = false;          ///< fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
@@ -20,8 +21,10 @@ struct BatchNorm2dOptions {
 ///     BatchNorm2d norm({.channels = 64, .relu = true});
 class BatchNorm2d final : public Module {
  public:
+  /// What the constructor takes.
   using Options = BatchNorm2dOptions;
 
+  /// Weights begin as 1, biases as 0. Throws Error for options out of range.
   explicit BatchNorm2d(const Options& options);
   Tensor forward(const Tensor& input) override;
   /// The same where somebody knows the moments of the input (fusion.h).

@@ -17,7 +17,7 @@ class RandomLayer : public Module {
   /// Throws Error, which begins with `name`, unless p is in [0, 1).
   RandomLayer(std::string_view name, double p);
 
-  double p() const { return p_; }
+  double p() const { return p_; }  ///< the probability
 
   /// Of `input` while training, with the numbers of this key.
   virtual Tensor apply(const Tensor& input, const RandomKey& key) = 0;
@@ -39,6 +39,7 @@ class RandomLayer : public Module {
 ///     const Tensor y = dropout(Tensor::full({2, 8}, 1.0));  // elements of 0 and 2
 class Dropout final : public RandomLayer {
  public:
+  /// `p`: in [0, 1), to drop an element. Throws Error outside.
   explicit Dropout(double p) : RandomLayer("Dropout", p) {}
   std::string describe() const override { return fmt::format("Dropout({})", p()); }
 
@@ -55,6 +56,7 @@ class Dropout final : public RandomLayer {
 ///     const Tensor y = drop_path(Tensor::full({8, 4}, 1.0));  // rows of 0 and rows of 2
 class DropPath final : public RandomLayer {
  public:
+  /// `p`: in [0, 1), to drop a sample's branch. Throws Error outside.
   explicit DropPath(double p) : RandomLayer("DropPath", p) {}
   std::string describe() const override { return fmt::format("DropPath({})", p()); }
 

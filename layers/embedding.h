@@ -8,6 +8,7 @@
 
 namespace tandem::layers {
 
+/// PyTorch's names.
 struct EmbeddingOptions {
   std::int64_t num_embeddings = 0;               ///< numbers that may be looked up: 0 to this, without it
   std::int64_t embedding_dim = 0;                ///< features of each
@@ -22,8 +23,10 @@ struct EmbeddingOptions {
 ///     const Tensor features = embedding(Tensor::from<std::int64_t>({3, 99}, {2}));  // [2, 16]
 class Embedding final : public Module {
  public:
+  /// What the constructor takes.
   using Options = EmbeddingOptions;
 
+  /// Draws the vectors from N(0, 1), as PyTorch does.
   Embedding(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

@@ -5,10 +5,11 @@
 
 namespace tandem::layers {
 
+/// PyTorch's names and defaults.
 struct GroupNormOptions {
-  std::int64_t groups = 0, channels = 0;
-  double eps = 1e-5;
-  bool affine = true;  ///< weight and bias
+  std::int64_t groups = 0, channels = 0;  ///< groups divide the channels
+  double eps = 1e-5;                      ///< added to the variance
+  bool affine = true;                     ///< weight and bias
 };
 
 /// torch.nn.GroupNorm: [N, channels, ...] -> same shape; see autograd::group_norm. Parameters weight (ones) and bias
@@ -18,8 +19,10 @@ struct GroupNormOptions {
 ///     const Tensor y = norm(Tensor::zeros({2, 64, 7, 7}));  // [2, 64, 7, 7]
 class GroupNorm final : public Module {
  public:
+  /// What the constructor takes.
   using Options = GroupNormOptions;
 
+  /// Weights begin as 1, biases as 0. Throws Error where groups do not divide the channels.
   explicit GroupNorm(const Options& options);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

@@ -20,10 +20,12 @@ using ForwardHook = std::function<Tensor(Module& module, const Tensor& input, co
 
 /// The hooks of one module, by number. Copies of this share them, so that a hook may keep state in itself.
 struct ForwardHooks {
-  std::int64_t next = 0;
-  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardPreHook>>> before;
-  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardHook>>> after;
+  std::int64_t next = 0;  ///< number of the next hook
+  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardPreHook>>>
+      before;                                                                      ///< called before forward, by number
+  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardHook>>> after;  ///< called after it, by number
 
+  /// Whether nobody has registered one, or all were removed.
   bool empty() const { return before.empty() && after.empty(); }
 };
 

@@ -17,6 +17,7 @@ namespace tandem::layers {
 ///     const Tensor running_mean = Initializer::buffer({64}, 0.0);
 class Initializer {
  public:
+  /// The same seed draws the same parameters, in the order of the calls.
   explicit Initializer(std::uint64_t seed) : seed_(seed) {}
 
   /// Uniform in [-bound, bound).
@@ -31,6 +32,7 @@ class Initializer {
 
   /// Constant parameters (batch norm) and buffers; these draw nothing. Buffers require no gradient.
   static Tensor constant(const Shape& shape, double value);
+  /// The same without a gradient.
   static Tensor buffer(const Shape& shape, double value, DType dtype = DType::f32);
 
  private:

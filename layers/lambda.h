@@ -15,8 +15,10 @@ namespace tandem::layers {
 ///     const std::vector<float> values = twice(Tensor::full({2}, 3)).to_vector<float>();  // {6, 6}
 class Lambda final : public Module {
  public:
+  /// What forward is.
   using Function = std::function<Tensor(const Tensor& input)>;
 
+  /// `description` is what describe() gives. Throws Error for an empty function.
   explicit Lambda(Function function, std::string description = "Lambda");
   Tensor forward(const Tensor& input) override { return function_(input); }
   std::string describe() const override { return description_; }

@@ -5,11 +5,12 @@
 
 namespace tandem::layers {
 
+/// PyTorch's names and defaults.
 struct LayerNormOptions {
-  Shape normalized_shape = {};  ///< the last sizes of the input
-  double eps = 1e-5;
+  Shape normalized_shape = {};     ///< the last sizes of the input
+  double eps = 1e-5;               ///< added to the variance
   bool elementwise_affine = true;  ///< weight and bias
-  bool bias = true;
+  bool bias = true;                ///< false: with elementwise_affine there is a weight alone
 };
 
 /// torch.nn.LayerNorm: [..., normalized_shape] -> same shape; see autograd::layer_norm. Parameters weight (ones) and
@@ -20,8 +21,10 @@ struct LayerNormOptions {
 ///     const Tensor y = norm(Tensor::zeros({8, 10, 64}));  // [8, 10, 64]
 class LayerNorm final : public Module {
  public:
+  /// What the constructor takes.
   using Options = LayerNormOptions;
 
+  /// Weights begin as 1, biases as 0. Throws Error for an empty normalized_shape.
   explicit LayerNorm(const Options& options);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

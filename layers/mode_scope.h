@@ -23,6 +23,7 @@ namespace tandem::layers {
 ///     const bool trains = dropout.training();  // true
 class ModeScope {
  public:
+  /// Sets the mode at once, of `module` and of all below it.
   ModeScope(Module& module, bool training) : ModeScope(module) { module.train(training); }
   /// Modes stay as they are until the scope changes them.
   explicit ModeScope(Module& module) {
@@ -41,6 +42,7 @@ class ModeScope {
 /// Takes the observers of a module and of all below it away, and gives them back at the end of the scope.
 class NoObservers {
  public:
+  /// Takes them at once.
   explicit NoObservers(Module& module) {
     for (const auto& [name, part] : module.named_modules()) observers_.emplace_back(part, part->set_observer({}));
   }
@@ -59,6 +61,7 @@ class NoObservers {
 /// Keeps copies of a module's buffers, and writes them back at the end of the scope.
 class SameBuffers {
  public:
+  /// Copies them at once.
   explicit SameBuffers(const Module& module) : buffers_(module.named_buffers()) {
     for (const auto& [name, buffer] : buffers_) copies_.push_back(buffer.clone());
   }

@@ -29,6 +29,7 @@ class Initializer;
 
 /// What load_state_dict() left alone.
 struct IncompatibleKeys {
+  /// A tensor that does not fit.
   struct Mismatch {
     std::string name, problem;  ///< problem: "head.bias is [7], the model has [3]"
   };
@@ -37,6 +38,7 @@ struct IncompatibleKeys {
   std::vector<std::string> unexpected_keys;  ///< the state has them, the module does not
   std::vector<Mismatch> mismatched_keys;     ///< both have them, in other shapes, or integers for floating numbers
 
+  /// Whether everything fitted.
   bool empty() const { return missing_keys.empty() && unexpected_keys.empty() && mismatched_keys.empty(); }
 };
 
@@ -49,6 +51,7 @@ class IncompatibleStateError : public Error {
   /// `text`: what happened, and what to do; `refused`: what does not fit.
   IncompatibleStateError(const std::string& text, IncompatibleKeys refused)
       : Error(text), refused_(std::make_shared<const IncompatibleKeys>(std::move(refused))) {}
+  /// What does not fit.
   const IncompatibleKeys& refused() const { return *refused_; }
 
  private:
@@ -95,6 +98,7 @@ class Module {
   /// observer. A module that takes something other than one tensor has a function of its own instead; then this throws
   /// Error.
   virtual Tensor forward(const Tensor& input);
+  /// forward(), with hooks and the observer, and with this layer's name in front of errors.
   Tensor operator()(const Tensor& input);
 
   /// What `compute` gives, timed, and with this layer's name in front of errors: what a call does around forward. For
@@ -110,13 +114,15 @@ class Module {
   /// How many modules of a PyTorch nn.Sequential this one stands for: 2 where a ReLU is fused in.
   virtual int sequential_slots() const { return 1; }
 
-  // By dotted name. Handles share their elements with the module. A tensor that modules share is there once, under its
-  // first name; state_dict() has it under every name.
+  /// By dotted name. Handles share their elements with the module. A tensor that modules share is there once, under its
+  /// first name; state_dict() has it under every name.
+  /// @{
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
   std::vector<std::pair<std::string, Module*>> named_modules();  // itself first, as "", then its parts, once each
   std::vector<Tensor> parameters() const;
   std::int64_t parameter_count() const;
+  /// @}
 
   /// Calls `function` on every module below this one, children before their parents, and at last on this one; on each
   /// once.
@@ -132,8 +138,11 @@ class Module {
 
   /// Training mode changes what batch norm and dropout do. Modules are born in training mode.
   void train(bool on = true);
+  /// Evaluation mode, and whether the module is in training mode.
+  /// @{
   void eval() { train(false); }
   bool training() const { return training_; }
+  /// @}
 
   /// Casts parameters and floating buffers. They stay the same tensors (Tensor::set_data) with other elements, so that
   /// handles of them, and parameters that two modules share, go along; their gradients are dropped. Optimizers that
@@ -168,6 +177,7 @@ class Module {
 
   /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
   using Observer = std::function<void(const Tensor& output)>;
+  /// Sets it, and returns the one there was.
   Observer set_observer(Observer observer) { return std::exchange(observer_, std::move(observer)); }
   /// Whether somebody sees what this module returns: an observer or a hook.
   bool is_observed() const { return observer_ != nullptr || (hooks_ != nullptr && !hooks_->empty()); }
@@ -205,11 +215,13 @@ class Module {
   /// Forward writes into a buffer's elements (copy_from(), Out) rather than assign another tensor to the member:
   /// DistributedDataParallel and whatever puts statistics back hold the tensor that was there before.
   void register_buffer(std::string name, Tensor& member);
+  /// A child, which the module does not own.
   void register_module(std::string name, Module& member);
 
   /// Registers a tensor that this module keeps, a floating leaf, as a parameter that wants a gradient:
   /// `Tensor& slope_ = add_parameter("slope", Tensor::full({1}, 0.25));` in the class, and no line in its constructor.
   Tensor& add_parameter(std::string name, const Tensor& value);
+  /// The same for a buffer.
   Tensor& add_buffer(std::string name, const Tensor& value);
 
   /// Registers a module that this one owns: `Linear& head_ = add_module<Linear>("head", {.in = 8, .out = 3},
@@ -277,6 +289,7 @@ class Module {
 ///     const std::string text = fmt::format("{}", network);  // Sequential of 1
 ///                                                           //   (0): Linear(4, 3)
 std::string to_string(const Module& module);
+/// Writes to_string().
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
 /// In messages of require() and fail() a module is what describe() gives: one line.

@@ -34,9 +34,13 @@ class ModuleList final : public Container {
   /// Goes through the modules.
   class Iterator {
    public:
+    /// At a place in the list.
     explicit Iterator(const std::unique_ptr<Module>* at) : at_(at) {}
+    /// As of any iterator forward.
+    /// @{
     Module& operator*() const { return **at_; }
     Iterator& operator++() {
+      /// @}
       ++at_;
       return *this;
     }
@@ -45,10 +49,15 @@ class ModuleList final : public Container {
    private:
     const std::unique_ptr<Module>* at_;
   };
+  /// For loops over the modules.
+  /// @{
   Iterator begin() { return Iterator(layers().data()); }
   Iterator end() { return Iterator(layers().data() + layers().size()); }
+  /// @}
 
+  /// Throws Error: a list computes nothing by itself.
   [[noreturn]] Tensor forward(const Tensor& input) override;
+  /// "ModuleList of 3".
   std::string describe() const override;
 
  private:

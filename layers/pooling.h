@@ -15,8 +15,10 @@ namespace tandem::layers {
 /// negative or more than half of the kernel; so does AvgPool2d.
 class MaxPool2d final : public Module {
  public:
+  /// What the constructor takes.
   using Options = kernels::Pool2dOptions;
 
+  /// Windows of `options.kernel`.
   explicit MaxPool2d(const Options& options);
   /// Windows of size x size side by side.
   explicit MaxPool2d(std::int64_t size) : MaxPool2d(Options{.kernel = size}) {}
@@ -32,10 +34,14 @@ class MaxPool2d final : public Module {
 /// torch.nn.AvgPool2d: [N,C,H,W] -> [N,C,P,Q].
 class AvgPool2d final : public Module {
  public:
+  /// What the constructor takes.
   using Options = kernels::Pool2dOptions;
 
+  /// Windows of `options.kernel`, or of size x size side by side.
+  /// @{
   explicit AvgPool2d(const Options& options);
   explicit AvgPool2d(std::int64_t size) : AvgPool2d(Options{.kernel = size}) {}
+  /// @}
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 

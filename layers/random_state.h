@@ -26,20 +26,25 @@ namespace tandem::layers {
 ///     }
 class RandomState {
  public:
+  /// Ranks with one seed draw different numbers.
   explicit RandomState(std::uint64_t seed, std::uint32_t rank = 0) : seed_(seed), rank_(rank) {}
 
   /// Counts forward passes in training, over all epochs: with gradient accumulation each micro-batch has its own.
   std::uint32_t step() const { return step_; }
   /// Begins a step: uses are counted from 0 again.
   void set_step(std::uint32_t step);
+  /// set_step() of the next one.
   void advance() { set_step(step_ + 1); }
 
   /// Draws what that rank draws, from the beginning of this step: for a rank that computes several ranks' samples one
   /// after another.
   void set_rank(std::uint32_t rank);
 
+  /// Those that it was made with.
+  /// @{
   std::uint64_t seed() const { return seed_; }
   std::uint32_t rank() const { return rank_; }
+  /// @}
 
   /// The key of the next use of a model's `layer`-th random layer in this step. Counts the use.
   RandomKey next_key(std::uint32_t layer);

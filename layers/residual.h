@@ -12,6 +12,7 @@ namespace tandem::layers {
 /// drop_path is above 0, drop_path.
 class Residual final : public Module {
  public:
+  /// Throws Error without a body, and for a drop_path outside of [0, 1).
   explicit Residual(std::unique_ptr<Sequential> body, double drop_path = 0.0);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return "Residual"; }
@@ -21,11 +22,12 @@ class Residual final : public Module {
   DropPath drop_path_;
 };
 
+/// Two convolutions of 3x3, and a projection where the shape changes.
 struct BasicBlockOptions {
   std::int64_t in = 0, out = 0;  ///< channels
-  std::int64_t stride = 1;
-  double drop_path = 0.0;  ///< probability to leave the residual branch out of a sample while training
-  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
+  std::int64_t stride = 1;       ///< of the first convolution
+  double drop_path = 0.0;        ///< probability to leave the residual branch out of a sample while training
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;  ///< which code computes the convolutions
 };
 
 /// torchvision's BasicBlock: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), 3x3 convolutions without bias.
@@ -37,8 +39,10 @@ struct BasicBlockOptions {
 ///     const Tensor y = block(Tensor::zeros({2, 64, 16, 16}, {.layout = Layout::channels_last}));  // [2, 128, 8, 8]
 class BasicBlock final : public Module {
  public:
+  /// What the constructor takes.
   using Options = BasicBlockOptions;
 
+  /// Draws weights as PyTorch does.
   BasicBlock(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return "BasicBlock"; }

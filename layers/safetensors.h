@@ -12,11 +12,13 @@
 
 namespace tandem::layers {
 
+/// Texts by name, which a file keeps beside its tensors.
 using Metadata = std::map<std::string, std::string>;
 
+/// What a file holds.
 struct SafetensorsFile {
-  NamedTensors tensors;  // row-major CPU tensors, in the order of the header
-  Metadata metadata;
+  NamedTensors tensors;  ///< row-major CPU tensors, in the order of the header
+  Metadata metadata;     ///< empty where the file has none
 };
 
 /// Writes tensors with their logical shapes (N,C,H,W and K,C,R,S, whatever their strides). `path` holds either what it

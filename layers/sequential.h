@@ -20,7 +20,9 @@ namespace tandem::layers {
 ///     const Tensor logits = network(Tensor::zeros({8, 784}));            // [8, 10]
 class Sequential final : public Container {
  public:
+  /// The modules one after another; neighbours that fit are computed by one kernel.
   Tensor forward(const Tensor& input) override;
+  /// "Sequential of 3".
   std::string describe() const override;
 
   /// Calls modules [begin, end), two at once where fusion.h has a row for them.

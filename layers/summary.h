@@ -21,9 +21,10 @@ struct LayerSummary {
 
 /// What summarize() finds out. Bytes are of elements.
 struct ModelSummary {
-  std::vector<LayerSummary> layers;
+  std::vector<LayerSummary> layers;  ///< in the order of named_modules()
+  /// How many numbers are learned, how many of these are frozen, and in how many tensors.
   std::int64_t parameters = 0, frozen_parameters = 0, parameter_tensors = 0;
-  std::int64_t parameter_bytes = 0, buffer_bytes = 0;
+  std::int64_t parameter_bytes = 0, buffer_bytes = 0;  ///< of parameters, and of buffers such as running statistics
   double flops = 0;                   ///< of a forward pass, as above; backward takes about twice as many
   std::int64_t activation_bytes = 0;  ///< kept from forward to backward, with the output, without the input
 };

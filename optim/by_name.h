@@ -11,22 +11,23 @@ namespace tandem::optim {
 
 /// What a program asks for. Empty ones stand for the optimizer's defaults (with_defaults).
 struct OptimizerOptions {
-  std::string name = "sgd";
-  std::optional<double> lr = {}, momentum = {}, weight_decay = {};
-  std::optional<bool> nesterov = {};  ///< default: where there is momentum
-  bool master_weights = true;         ///< f32 copies of half parameters, which steps are taken in
+  std::string name = "sgd";                                         ///< one of optimizers()
+  std::optional<double> lr = {}, momentum = {}, weight_decay = {};  ///< empty: the optimizer's own
+  std::optional<bool> nesterov = {};                                ///< default: where there is momentum
+  bool master_weights = true;  ///< f32 copies of half parameters, which steps are taken in
 };
 
 /// One optimizer and its defaults, which are good ones for image networks; those of its own options are PyTorch's.
 struct OptimizerEntry {
-  std::string_view name;
-  double lr, weight_decay;
+  std::string_view name;           ///< as in OptimizerOptions
+  double lr, weight_decay;         ///< defaults
   std::optional<double> momentum;  ///< empty: it takes none
-  bool has_nesterov;
+  bool has_nesterov;               ///< whether Nesterov's momentum is there
   /// From options without empty fields that it uses.
   std::unique_ptr<Optimizer> (*make)(std::vector<Tensor> parameters, const OptimizerOptions& options);
 };
 
+/// All optimizers, in the order in which programs list them.
 std::span<const OptimizerEntry> optimizers();
 
 /// Names of those that `takes` is true for; empty: of all.

@@ -30,8 +30,11 @@ class ExponentialMovingAverage {
   /// Behind each step that was taken.
   void update();
 
+  /// How often update() was called, and the decay that it was made with.
+  /// @{
   std::int64_t updates() const { return updates_; }
   double decay() const { return decay_; }
+  /// @}
 
   /// Live, by the tensors' names and in their order.
   const NamedTensors& averages() const { return averages_; }

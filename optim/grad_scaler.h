@@ -13,11 +13,11 @@ enum class LossScaling : std::uint8_t { none, fixed, dynamic };
 
 /// PyTorch's names and defaults. Whoever gives options wants scaling, so that the mode is not `none` by default.
 struct GradScalerOptions {
-  LossScaling mode = LossScaling::dynamic;
-  double init_scale = 65536.0;
-  double growth_factor = 2.0;  // dynamic only, as are the next two
-  double backoff_factor = 0.5;
-  std::int64_t growth_interval = 2000;  // good steps in a row before the scale grows
+  LossScaling mode = LossScaling::dynamic;  ///< which scale: none, a constant one, or one that is found
+  double init_scale = 65536.0;              ///< the first scale
+  double growth_factor = 2.0;               ///< dynamic only, as are the next two
+  double backoff_factor = 0.5;              ///< the scale is multiplied by it where a gradient is not finite
+  std::int64_t growth_interval = 2000;      ///< good steps in a row before the scale grows
 };
 
 /// torch.cuda.amp.GradScaler (Micikevicius et al.: "Mixed precision training", 2018).

@@ -29,6 +29,7 @@ class GradientAccumulation {
   /// the same for the whole batch. True if that completed the batch.
   bool backward(const Tensor& loss, double scale = 1.0);
 
+  /// As it was made with.
   std::int64_t micro_batches() const { return micro_batches_; }
 
  private:

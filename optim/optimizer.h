@@ -57,12 +57,15 @@ class Optimizer {
   /// yet, it is that of the next step's. A gradient that has a factor must not be added to or replaced before the step:
   /// step() and scale_gradients() throw Error then, changing nothing.
   void scale_gradients(double factor);
+  /// The factor that gradients have until the next step; 1 where none was given.
   double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
 
+  /// Of the next step.
   double lr() const { return lr_; }
   /// Takes effect at the next step. Throws unless finite and >= 0.
   void set_lr(double lr);
 
+  /// In the order in which they were given.
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
   /// f32, in the strides of the `index`-th parameter; undefined for a parameter without.
@@ -87,9 +90,10 @@ class Optimizer {
  protected:
   /// A parameter that is due for an update. `step` counts from 1; `state` follows the order of state_names.
   struct Update {
+    /// The parameter as it is used, its gradient, and its f32 copy, which is undefined where it needs none.
     Tensor parameter, gradient, master;
-    std::int64_t step;
-    const std::vector<Tensor>& state;
+    std::int64_t step;                 ///< of this parameter
+    const std::vector<Tensor>& state;  ///< in the order of state_names
   };
 
   /// `state_names`: what is kept per parameter, each a tensor like the parameter that starts as zeros.

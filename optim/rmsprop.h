@@ -7,13 +7,13 @@ namespace tandem::optim {
 
 /// PyTorch's names and defaults.
 struct RMSpropOptions {
-  double lr = 1e-2;
-  double alpha = 0.99;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  double momentum = 0.0;
-  bool centered = false;
-  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
+  double lr = 1e-2;            ///< learning rate
+  double alpha = 0.99;         ///< decay of the mean of squares
+  double eps = 1e-8;           ///< added to the root of that
+  double weight_decay = 0.0;   ///< times the weight, added to the gradient
+  double momentum = 0.0;       ///< of the steps; 0: none
+  bool centered = false;       ///< subtract the square of the mean gradient
+  bool master_weights = true;  ///< f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.
@@ -27,6 +27,8 @@ struct RMSpropOptions {
 ///     const double value = w.item();  // 0.8
 class RMSprop : public Optimizer {
  public:
+  /// Throws Error on options out of range, without parameters, and for one that is no dense floating leaf or is given
+  /// twice.
   explicit RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options = {});
 
  protected:

@@ -16,6 +16,7 @@ class Schedule {
   virtual double lr_factor(double time) const = 0;
 };
 
+/// The factor 1 all the time.
 class ConstantSchedule : public Schedule {
  public:
   double lr_factor(double) const override { return 1.0; }
@@ -24,6 +25,7 @@ class ConstantSchedule : public Schedule {
 /// gamma^floor(time / period): torch.optim.lr_scheduler.StepLR.
 class StepSchedule : public Schedule {
  public:
+  /// Throws Error for a period that is not above 0.
   explicit StepSchedule(double period, double gamma = 0.1);
   double lr_factor(double time) const override;
 
@@ -34,6 +36,7 @@ class StepSchedule : public Schedule {
 /// gamma^(number of milestones reached): MultiStepLR. Milestones must ascend.
 class MultiStepSchedule : public Schedule {
  public:
+  /// Throws Error for milestones that do not ascend.
   explicit MultiStepSchedule(std::vector<double> milestones, double gamma = 0.1);
   double lr_factor(double time) const override;
 
@@ -46,6 +49,7 @@ class MultiStepSchedule : public Schedule {
 /// 2017): CosineAnnealingLR with T_max = duration and eta_min = final_factor * base.
 class CosineSchedule : public Schedule {
  public:
+  /// Throws Error for a duration that is not above 0.
   explicit CosineSchedule(double duration, double final_factor = 0.0);
   double lr_factor(double time) const override;
 
@@ -62,6 +66,7 @@ class CosineSchedule : public Schedule {
 ///     const double halfway = schedule.lr_factor(50);  // 0.5: for Optimizer::set_lr(base * factor)
 class WarmupSchedule : public Schedule {
  public:
+  /// Throws Error for a negative duration or factor, and without `next`.
   WarmupSchedule(double duration, double start_factor, std::unique_ptr<Schedule> next);
   double lr_factor(double time) const override;
 
@@ -70,11 +75,12 @@ class WarmupSchedule : public Schedule {
   std::unique_ptr<Schedule> next_;
 };
 
+/// PyTorch's names and defaults.
 struct OneCycleOptions {
-  double pct_start = 0.3;         // share of the cycle that rises
-  double div_factor = 25.0;       // first factor = 1 / div_factor
-  double final_div_factor = 1e4;  // last factor = first factor / final_div_factor
-  bool linear = false;            // straight lines in place of half cosines
+  double pct_start = 0.3;         ///< share of the cycle that rises
+  double div_factor = 25.0;       ///< first factor = 1 / div_factor
+  double final_div_factor = 1e4;  ///< last factor = first factor / final_div_factor
+  bool linear = false;            ///< straight lines in place of half cosines
 };
 
 /// Up to 1 and down again (Smith, Topin: "Super-convergence", 2018): OneCycleLR with max_lr = base,
@@ -82,6 +88,7 @@ struct OneCycleOptions {
 /// it stays there.
 class OneCycleSchedule : public Schedule {
  public:
+  /// Throws Error unless there are steps, and for options out of range.
   explicit OneCycleSchedule(double total_steps, const OneCycleOptions& options = {});
   double lr_factor(double time) const override;
 

@@ -7,12 +7,12 @@ namespace tandem::optim {
 
 /// PyTorch's names and defaults. Nesterov needs momentum > 0 and no dampening.
 struct SGDOptions {
-  double lr = 1e-3;
-  double momentum = 0.0;
-  double dampening = 0.0;
-  double weight_decay = 0.0;
-  bool nesterov = false;
-  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
+  double lr = 1e-3;            ///< learning rate
+  double momentum = 0.0;       ///< 0: none
+  double dampening = 0.0;      ///< the share of the gradient that momentum leaves out
+  double weight_decay = 0.0;   ///< times the weight, added to the gradient
+  bool nesterov = false;       ///< Nesterov's momentum
+  bool master_weights = true;  ///< f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.
@@ -26,6 +26,8 @@ struct SGDOptions {
 ///     const double value = w.item();  // 0.8
 class SGD : public Optimizer {
  public:
+  /// Throws Error on options out of range, without parameters, and for one that is no dense floating leaf or is given
+  /// twice.
   SGD(std::vector<Tensor> parameters, const SGDOptions& options);
 
  protected:

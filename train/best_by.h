@@ -13,6 +13,7 @@ enum class BestBy : std::uint8_t { test_accuracy, test_loss, train_loss, validat
 
 /// "test_accuracy", "test_loss", ...
 std::string_view name_of(BestBy by);
+/// All names, in the order of BestBy.
 std::span<const std::string_view> best_by_names();
 /// One of best_by_names(). Throws Error.
 BestBy parse_best_by(std::string_view text);

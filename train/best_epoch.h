@@ -44,13 +44,16 @@ class BestEpoch {
   /// Throws Error for options out of range.
   BestEpoch(BestBy by, const EarlyStopping& stopping);
 
+  /// Takes the next epoch's figures in.
   void add(const EpochRecord& epoch);
 
+  /// Whether so many epochs in a row were no better that the run should end.
   bool should_stop() const { return stopping_.patience > 0 && stale_ >= stopping_.patience; }
   /// Nothing before an epoch with such a figure.
   std::optional<BestFigure> best() const;
   /// That were added.
   std::int64_t epochs() const { return epochs_; }
+  /// As it was given.
   const EarlyStopping& stopping() const { return stopping_; }
 
   /// f64 [5]: all that the rest depends on.

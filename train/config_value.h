@@ -9,6 +9,7 @@
 
 namespace tandem::train {
 
+/// The value of a setting, as TOML has it.
 using ConfigValue = std::variant<bool, std::int64_t, double, std::string>;
 
 /// Names and values, in the order they are listed to the user.

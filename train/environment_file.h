@@ -71,8 +71,8 @@ class EnvironmentFile {
 
 /// What an environment.json tells of the run.
 struct RunStatus {
-  RunState state = RunState::running;
-  std::string model, dataset;
+  RunState state = RunState::running;  ///< how it stands, or how it ended
+  std::string model, dataset;          ///< as in its settings
 
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };

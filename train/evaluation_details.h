@@ -24,8 +24,8 @@ namespace tandem::train {
 ///     const std::int64_t worst = report.worst[0].index;  // 11: it is of class 0 and was taken for 1
 class EvaluationDetails {
  public:
-  static constexpr std::int64_t kBins = 15;
-  static constexpr std::size_t kWorst = 24;
+  static constexpr std::int64_t kBins = 15;  ///< bins of confidence
+  static constexpr std::size_t kWorst = 24;  ///< mistakes that are kept, the most confident ones
 
   /// Outputs (floating [N, C], before softmax), labels i64 [N] in [0, C), and the images' numbers in their data set.
   /// An image with an output that is not finite was taken for nothing.

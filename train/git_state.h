@@ -6,6 +6,7 @@
 
 namespace tandem::train {
 
+/// What git tells of a checkout.
 struct GitState {
   std::string commit;     ///< empty in a checkout without any
   bool is_dirty = false;  ///< a tracked file differs from the commit

@@ -40,6 +40,7 @@ class JsonlLog {
   /// Whether a write() since the last call found the file removed, and what was in it is lost.
   bool take_removed() { return std::exchange(was_removed_, false); }
 
+  /// Of the file.
   const std::string& path() const { return path_; }
 
  private:

@@ -15,6 +15,7 @@ namespace tandem::train {
 /// that is simulated, and the versions of this build. The same on all ranks. Collective.
 std::string message_costs_key(comm::ProcessGroup& group);
 
+/// What load_message_costs() found.
 struct LoadedCosts {
   std::optional<comm::MessageCosts> costs;  ///< nothing where the file has none of that key
   std::string problem;                      ///< why the file is ignored, beginning with its name; mostly empty

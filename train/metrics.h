@@ -16,9 +16,9 @@ namespace tandem::train {
 ///     const double loss = metrics.loss();          // 0.62
 ///     const double accuracy = metrics.accuracy();  // 80
 struct Metrics {
-  double loss_sum = 0.0;  ///< of the loss of each image
-  std::int64_t correct = 0;
-  std::int64_t count = 0;
+  double loss_sum = 0.0;     ///< of the loss of each image
+  std::int64_t correct = 0;  ///< images whose class was predicted
+  std::int64_t count = 0;    ///< images
 
   /// Adds a batch of `images` with this mean loss.
   void add(double mean_loss, std::int64_t correct_images, std::int64_t images) {

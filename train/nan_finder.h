@@ -31,16 +31,16 @@ std::string_view name_of(NanPlace place);
 
 /// The first tensor that is not finite.
 struct NanFinding {
-  NanPlace place = NanPlace::output;
+  NanPlace place = NanPlace::output;  ///< which kind of tensor
   std::int64_t step = 0;       ///< that was being done, from 1 over all epochs; of a weight the one that was to be done
   bool in_evaluation = false;  ///< behind that step
-  int rank = 0;
-  std::string layer;        ///< dotted name of the module, "" for the model itself
-  std::string description;  ///< Module::describe() of that
-  std::string tensor;       ///< dotted name, of parameters and buffers
-  std::string dtype;
-  std::string shape;
-  std::int64_t elements = 0, nans = 0, infinities = 0;
+  int rank = 0;                ///< that saw it first
+  std::string layer;           ///< dotted name of the module, "" for the model itself
+  std::string description;     ///< Module::describe() of that
+  std::string tensor;          ///< dotted name, of parameters and buffers
+  std::string dtype;           ///< "f32"
+  std::string shape;           ///< "[64, 3, 3, 3]"
+  std::int64_t elements = 0, nans = 0, infinities = 0;  ///< of the tensor, and those that are NaN or infinite
   double largest_input = 0.0;  ///< magnitude, of an output's or an input gradient's cause; 0: not known
   std::vector<std::int64_t>
       examples;                  ///< of a model input: at most eight that are not finite, by number in the data set

@@ -18,6 +18,7 @@ struct NetworkDescription {
   std::vector<float> mean, deviation;    ///< per channel, of value / 255: how images were normalised
 };
 
+/// Of a network for these images.
 NetworkDescription describe_network(const layers::ModelOptions& model, const data::ImageDataset& images);
 
 /// As entries of a safetensors file: "model", "dataset", "image" ("3x32x32"), "layers", "shared_weights", "batch_norm",

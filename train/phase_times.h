@@ -17,9 +17,10 @@ struct PhaseTimes {
   double backward = 0.0;       ///< gradients, with the exchange that runs beside them, and reading loss and accuracy
   double communication = 0.0;  ///< waiting for other ranks: for gradients that backward did not hide, sums, stopping
   double optimizer = 0.0;      ///< clearing, unscaling, clipping and applying gradients; averages of weights
-  double evaluation = 0.0;
-  double writing = 0.0;  ///< in the observer: log, progress line, copies for checkpoints
+  double evaluation = 0.0;     ///< of test and validation images
+  double writing = 0.0;        ///< in the observer: log, progress line, copies for checkpoints
 
+  /// All of these.
   double total() const { return data + forward + backward + communication + optimizer + evaluation + writing; }
 };
 
@@ -42,6 +43,7 @@ inline constexpr std::pair<const char*, double PhaseTimes::*> kPhases[] = {
 ///     const double seconds = timer.times().total();
 class PhaseTimer {
  public:
+  /// Steady: nobody sets it back.
   using Clock = std::chrono::steady_clock;
 
   /// From zero, and now.
@@ -50,6 +52,7 @@ class PhaseTimer {
     last_ = Clock::now();
   }
 
+  /// Adds the time since start(), or since the last end(), to this phase.
   void end(double PhaseTimes::* phase) {
     const Clock::time_point now = Clock::now();
     times_.*phase += std::chrono::duration<double>(now - last_).count();
@@ -61,6 +64,7 @@ class PhaseTimer {
   /// When the last phase ended.
   Clock::time_point last() const { return last_; }
 
+  /// So far.
   const PhaseTimes& times() const { return times_; }
 
  private:

@@ -18,6 +18,7 @@ std::int64_t peak_memory_bytes();
 /// The peaks of all kinds of tensors on a device; kinds without any are left out.
 TensorMemory peak_tensor_memory(Device device);
 
+/// Of this host, as the system has it.
 std::string host_name();
 
 /// Now, as 2026-01-31T12:00:00Z.

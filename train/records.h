@@ -21,35 +21,35 @@ using Versions = std::vector<std::pair<std::string, std::string>>;
 
 /// What is known before the first step.
 struct RunRecord {
-  Config config;
+  Config config;                              ///< settings of the run
   std::vector<std::string> without_effect{};  ///< settings that do not affect what is learned: paths, output
-  Versions versions;
-  std::string host;     ///< of rank 0
-  std::string started;  ///< UTC, 2026-01-31T12:00:00Z
-  std::string backend;
-  std::string all_reduce{};  ///< the backend's algorithm (ProcessGroup::algorithm()), or empty
-  std::string progress{};    ///< who moves sums on, "thread" or "poll" (ProcessGroup::progress()), or empty
-  std::string network{};     ///< the one that is simulated (ProcessGroup::network()), or empty
-  std::string device;
-  std::int64_t world_size = 1;
-  std::int64_t threads = 1;  ///< per rank
-  std::string model;
-  std::int64_t model_parameters = 0;
-  std::string dataset;
-  std::int64_t train_images = 0;
-  std::int64_t test_images = 0;
+  Versions versions;                          ///< of the libraries that the program runs with
+  std::string host;                           ///< of rank 0
+  std::string started;                        ///< UTC, 2026-01-31T12:00:00Z
+  std::string backend;                        ///< name of the process group's
+  std::string all_reduce{};                   ///< the backend's algorithm (ProcessGroup::algorithm()), or empty
+  std::string progress{};              ///< who moves sums on, "thread" or "poll" (ProcessGroup::progress()), or empty
+  std::string network{};               ///< the one that is simulated (ProcessGroup::network()), or empty
+  std::string device;                  ///< "cpu", "cuda:0"
+  std::int64_t world_size = 1;         ///< how many ranks there are
+  std::int64_t threads = 1;            ///< per rank
+  std::string model;                   ///< name of the network
+  std::int64_t model_parameters = 0;   ///< how many numbers are learned
+  std::string dataset;                 ///< name of the data set
+  std::int64_t train_images = 0;       ///< of all ranks
+  std::int64_t test_images = 0;        ///< of all ranks
   std::int64_t validation_images = 0;  ///< held out of the training set
-  std::int64_t global_batch_size = 0;
-  std::int64_t steps_per_epoch = 0;
-  std::int64_t steps_done = 0;  ///< before, by the checkpoint that the run goes on from
+  std::int64_t global_batch_size = 0;  ///< images in an optimizer step
+  std::int64_t steps_per_epoch = 0;    ///< optimizer steps
+  std::int64_t steps_done = 0;         ///< before, by the checkpoint that the run goes on from
 };
 
 /// One optimizer step; the loss is the mean over the global batch.
 struct StepRecord {
-  std::int64_t step = 0;  ///< from 1, over all epochs
-  std::int64_t epoch = 0;
-  double lr = 0.0;
-  double loss = 0.0;
+  std::int64_t step = 0;           ///< from 1, over all epochs
+  std::int64_t epoch = 0;          ///< from 1
+  double lr = 0.0;                 ///< learning rate of the step
+  double loss = 0.0;               ///< mean over the global batch
   double loss_scale = 1.0;         ///< that this step's gradients were computed at
   std::int64_t skipped_steps = 0;  ///< so far: not taken because a gradient was not finite
 };
@@ -82,7 +82,7 @@ struct DeadRelus {
 struct BestFigure {
   std::string by;          ///< "test_accuracy": a name of BestBy (best_by.h)
   std::int64_t epoch = 0;  ///< the first with this figure
-  double value = 0.0;
+  double value = 0.0;      ///< of that figure, then
 
   friend bool operator==(const BestFigure&, const BestFigure&) = default;
 };
@@ -103,26 +103,26 @@ struct Divergence {
 ///       std::printf("epoch %d: %.1f %%\n", static_cast<int>(epoch.epoch), epoch.test_accuracy);
 ///     };
 struct EpochRecord {
-  std::int64_t epoch = 0;  ///< from 1
-  double lr = 0.0;         ///< at the last step
-  double train_loss = 0.0;
-  double train_accuracy = 0.0;
-  double test_loss = 0.0;
-  double test_accuracy = 0.0;
-  double seconds = 0.0;            ///< training and evaluation, also those before a run was gone on with
-  double images_per_second = 0.0;  ///< all ranks, training only
-  std::int64_t world_size = 1;
-  std::string backend;
+  std::int64_t epoch = 0;              ///< from 1
+  double lr = 0.0;                     ///< at the last step
+  double train_loss = 0.0;             ///< mean over the epoch
+  double train_accuracy = 0.0;         ///< percent
+  double test_loss = 0.0;              ///< mean over the test images
+  double test_accuracy = 0.0;          ///< percent
+  double seconds = 0.0;                ///< training and evaluation, also those before a run was gone on with
+  double images_per_second = 0.0;      ///< all ranks, training only
+  std::int64_t world_size = 1;         ///< how many ranks there are
+  std::string backend;                 ///< name of the process group's
   std::int64_t peak_memory_bytes = 0;  ///< resident set, largest over ranks
   double loss_scale = 1.0;             ///< after the last step
   std::int64_t skipped_steps = 0;      ///< since the run began
   NamedValues train_metrics{};         ///< those of TrainerOptions::metrics, as the two above
-  NamedValues test_metrics{};
+  NamedValues test_metrics{};          ///< those of TrainerOptions::metrics, of the test images
   /// Ended in its middle, or in its evaluation, by TrainObserver::stop: figures are of what was done, without a test.
   bool stopped = false;
-  double validation_loss = std::numeric_limits<double>::quiet_NaN();
-  double validation_accuracy = std::numeric_limits<double>::quiet_NaN();
-  NamedValues validation_metrics{};
+  double validation_loss = std::numeric_limits<double>::quiet_NaN();      ///< mean over the images that are held out
+  double validation_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< percent
+  NamedValues validation_metrics{};  ///< those of TrainerOptions::metrics, of the images that are held out
   std::optional<BestFigure> best{};  ///< of the run so far, this epoch included
   bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
   bool trained = true;               ///< false: only tested, as nothing was left to train; train figures mean nothing
@@ -152,9 +152,9 @@ struct Scaling {
 
 /// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.
 struct ResultRecord {
-  EpochRecord last;
-  double total_seconds = 0.0;
-  TensorMemory peak_tensor_bytes{};
+  EpochRecord last;                  ///< the last epoch
+  double total_seconds = 0.0;        ///< from the start of the process
+  TensorMemory peak_tensor_bytes{};  ///< of rank 0
   std::optional<Scaling> scaling{};  ///< predict_scaling() (scaling.h), where that says something
 };
 

@@ -24,17 +24,20 @@
 
 namespace tandem::train {
 
+/// What is shown.
 struct ReporterOptions {
-  bool silent = false;  ///< on all ranks but one
-  ProgressMode progress = ProgressMode::automatic;
-  std::int64_t epochs = 1;
-  std::vector<std::string> logs;                   ///< files, each with all records, written from open_logs() on
-  std::function<double()> elapsed;                 ///< seconds since the program began
-  std::string after_problem = "training goes on";  ///< what becomes of the run where a log cannot be written
+  bool silent = false;                              ///< on all ranks but one
+  ProgressMode progress = ProgressMode::automatic;  ///< whether there is a bar, and of which kind
+  std::int64_t epochs = 1;                          ///< that the run is to have
+  std::vector<std::string> logs;                    ///< files, each with all records, written from open_logs() on
+  std::function<double()> elapsed;                  ///< seconds since the program began
+  std::string after_problem = "training goes on";   ///< what becomes of the run where a log cannot be written
 };
 
+/// Shows a run on the terminal: a head, a line that moves within an epoch, a line for each epoch, and an end.
 class Reporter {
  public:
+  /// Opens no log: open_logs() does.
   explicit Reporter(ReporterOptions options);
 
   /// Opens the logs and writes their first record: throws Error where that fails, before any work is lost. What cannot

@@ -32,21 +32,23 @@ using LossFunction = std::function<Tensor(const Tensor& output, const Tensor& la
 ///     const Metric rows{"rows", [](const Tensor& output, const Tensor&) { return double(output.size(0)); }};
 ///     const double sum = rows.sum(Tensor::zeros({3, 2}), Tensor());  // 3
 struct Metric {
-  std::string name;
+  std::string name;  ///< as logs and tables have it
   /// Sum over the samples of a batch; called with recording off.
   std::function<double(const Tensor& output, const Tensor& labels)> sum;
 };
 
 /// What is added up over batches.
 struct Scores {
-  Metrics metrics;
+  Metrics metrics;             ///< of the loss and the accuracy
   std::vector<double> sums{};  ///< of the metrics of one's own; empty before the first batch
 
+  /// Adds those of other batches.
   void add(const Scores& other);
 
   /// The loss sum, the counts and the sums of so many metrics, one after another; and back. Counts are exact up to
   /// 2^53.
   std::vector<double> to_numbers(std::size_t metrics_of_own) const;
+  /// The reverse of to_numbers().
   static Scores from_numbers(std::span<const double> numbers);
 };
 
@@ -55,12 +57,14 @@ struct Scores {
 /// `mixes`, labels are class probabilities [N, C] (data::MixOptions), of which the largest counts for the accuracy.
 class Scoring {
  public:
+  /// An empty `loss` is softmax_cross_entropy(), with label smoothing.
   explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0,
                    ForwardFunction forward = {}, bool mixes = false);
 
   /// run_forward() of the function given.
   Tensor output(layers::Module& model, const data::Batch& batch) const { return run_forward(forward_, model, batch); }
 
+  /// The loss of a batch, recorded for backward().
   Tensor loss(const Tensor& output, const Tensor& labels) const;
 
   /// Adds a batch of `examples`; returns its mean loss. The cross-entropy counts rows of labels, of which a data set's
@@ -76,6 +80,7 @@ class Scoring {
   /// The sums over all ranks, the same on each, also where a rank had no batch. Collective.
   Scores sum_over_ranks(const Scores& mine, comm::ProcessGroup& group) const;
 
+  /// How many metrics of the program's own there are.
   std::size_t metrics_of_own() const { return metrics_.size(); }
 
  private:

@@ -43,9 +43,9 @@ struct TrainerOptions {
   /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
   /// is as many images as they hold.
   std::int64_t accumulation = 1;
-  double clip_norm = 0.0;  ///< 0: gradients are not clipped
-  double label_smoothing = 0.0;
-  double l1 = 0.0;  ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
+  double clip_norm = 0.0;        ///< 0: gradients are not clipped
+  double label_smoothing = 0.0;  ///< share of the target that is spread over all classes
+  double l1 = 0.0;               ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
   /// The decay of a moving average of the weights (optim/ema.h), which is evaluated in their place; 0: none. A step
   /// that is skipped does not count. Batch norm's running statistics are averaged with them.
   double ema = 0.0;
@@ -72,11 +72,11 @@ struct TrainerOptions {
 /// all). `keep_going` is asked after `epoch`, and training ends where a rank says false: one rank that has it is
 /// enough.
 struct TrainObserver {
-  std::function<void()> first_step = {};
-  std::function<void(const Progress&)> progress = {};
-  std::function<void(const StepRecord&)> step = {};
-  std::function<void(const EpochRecord&)> epoch = {};
-  std::function<bool(const EpochRecord&)> keep_going = {};
+  std::function<void()> first_step = {};                    ///< before the first step of this process
+  std::function<void(const Progress&)> progress = {};       ///< within an epoch, as it goes on
+  std::function<void(const StepRecord&)> step = {};         ///< after each optimizer step
+  std::function<void(const EpochRecord&)> epoch = {};       ///< after each epoch
+  std::function<bool(const EpochRecord&)> keep_going = {};  ///< false ends the run
   /// Asked behind each step and each batch of an evaluation. Where a rank says true, training ends there on all: run()
   /// and fit() return the record of the epoch in work, `stopped`, and the next of them goes on behind the last step; an
   /// evaluation that was left is begun again. One rank that has it is enough.
@@ -86,14 +86,14 @@ struct TrainObserver {
 /// Everything a run is made of, for a program that makes it all itself; all must outlive the trainer. The schedule
 /// gives the learning rate of each step as a factor of the optimizer's rate (TrainerOptions::schedule).
 struct TrainingParts {
-  layers::Module& model;
-  optim::Optimizer& optimizer;
-  const optim::Schedule& schedule;
-  comm::ProcessGroup& group;
-  comm::DistributedDataParallel& replicas;
-  data::Loader& train_loader;
-  data::Loader* test_loader;  ///< null: no evaluation
-  optim::GradScaler& scaler;
+  layers::Module& model;                      ///< what is trained
+  optim::Optimizer& optimizer;                ///< of its parameters
+  const optim::Schedule& schedule;            ///< of the learning rate
+  comm::ProcessGroup& group;                  ///< of all ranks
+  comm::DistributedDataParallel& replicas;    ///< which exchange the gradients
+  data::Loader& train_loader;                 ///< of the training images
+  data::Loader* test_loader;                  ///< null: no evaluation
+  optim::GradScaler& scaler;                  ///< of the loss
   data::Loader* validation_loader = nullptr;  ///< null: none
 };
 
@@ -161,10 +161,12 @@ class Trainer {
   /// middle. Returns the last record, and ends early as run() does.
   EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
 
+  /// Optimizer steps in an epoch.
   std::int64_t steps_per_epoch() const;
 
   /// Of the run as far as it is: epochs that are complete, and optimizer steps over all epochs.
   std::int64_t epochs_done() const { return epochs_done_; }
+  /// Optimizer steps over all epochs, the one in work included.
   std::int64_t steps_done() const { return step_; }
   /// Whether early stopping has ended the run: run() then evaluates only.
   bool stopped_early() const { return best_epoch_.should_stop(); }
@@ -172,12 +174,14 @@ class Trainer {
   /// of state_dict(), which is the same for the same run: who keeps that keeps this beside it, and gives it back behind
   /// load_state_dict(), for the next EpochRecord::seconds.
   double epoch_seconds() const;
+  /// Gives back what epoch_seconds() told.
   void set_epoch_seconds(double seconds) { epoch_seconds_before_ = seconds; }
   /// Up to the last step, by the loss scale.
   std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
 
   /// What it trains, and how it was told to.
   const TrainingParts& parts() const { return parts_; }
+  /// How it was told to train.
   const TrainerOptions& options() const { return options_; }
 
   /// Whether an evaluation was completed that evaluation_report() tells of.

@@ -24,12 +24,14 @@ Tensor mul(const Tensor& a, const Tensor& b);
 /// a / b, likewise; what a division by 0 gives is infinite or NaN.
 Tensor div(const Tensor& a, const Tensor& b);
 
-// With a number, which is rounded to the dtype of the tensor (f32 for halves). Any floating tensor.
+/// With a number, which is rounded to the dtype of the tensor (f32 for halves). Any floating tensor.
+/// @{
 Tensor add(const Tensor& x, double number);
 Tensor sub(const Tensor& x, double number);
 Tensor sub(double number, const Tensor& x);
 Tensor mul(const Tensor& x, double number);
 Tensor div(const Tensor& x, double number);
+/// @}
 
 /// number / x; f32 for half x, as reciprocal().
 Tensor div(double number, const Tensor& x);

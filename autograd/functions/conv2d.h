@@ -20,8 +20,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 /// The same, and moments of y for the batch_norm() behind it (kernels::conv2d_forward_with_moments); undefined where no
 /// kernels leave any.
 struct ConvWithMoments {
-  Tensor y, moments;
+  Tensor y, moments;  ///< the output [N, K, P, Q], and what kernels::conv2d_forward_with_moments leaves of it
 };
+/// Takes what conv2d() takes.
 ConvWithMoments conv2d_with_moments(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                     const Conv2dOptions& options = {});
 

@@ -11,12 +11,12 @@ namespace tandem::autograd {
 /// at the end of y, less than the stride or the dilation, whichever is more. While less than the stride, a convolution
 /// with that stride has the same output with and without them; for more, rows of zeros are put behind x first.
 struct ConvTranspose2dOptions {
-  HeightWidth stride = 1;
-  HeightWidth padding = 0;
-  HeightWidth output_padding = 0;
-  HeightWidth dilation = 1;
-  std::int64_t groups = 1;
-  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
+  HeightWidth stride = 1;                                 ///< of the transposed convolution: the output grows by it
+  HeightWidth padding = 0;                                ///< taken off the output on each side
+  HeightWidth output_padding = 0;                         ///< rows and columns more at the output's end
+  HeightWidth dilation = 1;                               ///< distance between the kernel's elements
+  std::int64_t groups = 1;                                ///< into which the channels are divided
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;  ///< which code computes it
 };
 
 /// y [N, K, P, Q], as torch.nn.functional.conv_transpose2d: x [N, C, H, W] is scattered, where conv2d() with the same

@@ -17,15 +17,21 @@ namespace tandem::autograd {
 // These are constants that are called like functions: so each can be handed on as a function of two tensors, with the
 // mean as its reduction, to `.loss = autograd::mse_loss` of a train::Trainer, say.
 
+/// The type of mse_loss.
 struct MseLoss {
+  /// Its value for each element, or reduced.
   Tensor operator()(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean) const;
 };
 
+/// The type of l1_loss.
 struct L1Loss {
+  /// Its value for each element, or reduced.
   Tensor operator()(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean) const;
 };
 
+/// The type of binary_cross_entropy_with_logits.
 struct BinaryCrossEntropyWithLogits {
+  /// Its value for each element, or reduced.
   Tensor operator()(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
                     const Tensor& pos_weight = {}) const;
 };

@@ -8,7 +8,9 @@ namespace tandem::autograd {
 
 using kernels::LabelWeights;
 
+/// The type of nll_loss.
 struct NllLoss {
+  /// Its value for each row, or reduced.
   Tensor operator()(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction = Reduction::mean,
                     const LabelWeights& weights = {}) const;
 };
@@ -28,8 +30,9 @@ inline constexpr NllLoss nll_loss;
 
 /// Of each row: its loss, which is recorded, and what it counts.
 struct RowLosses {
-  Tensor losses, weights;
+  Tensor losses, weights;  ///< both f32 [N], or f64
 };
+/// Takes what nll_loss takes.
 RowLosses nll_of_rows(const Tensor& log_probabilities, const Tensor& labels, const LabelWeights& weights);
 
 /// Losses of rows that count so much, reduced.

@@ -41,6 +41,7 @@ template <std::integral Dim>
 Tensor sum(const Tensor& x, Dim dim, bool keepdim = false) {
   return sum(x, std::vector<int>{static_cast<int>(dim)}, keepdim);
 }
+/// The same of means.
 template <std::integral Dim>
 Tensor mean(const Tensor& x, Dim dim, bool keepdim = false) {
   return mean(x, std::vector<int>{static_cast<int>(dim)}, keepdim);

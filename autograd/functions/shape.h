@@ -34,6 +34,7 @@ Tensor select(const Tensor& x, int dim, std::int64_t index);
 
 /// Views without `dim`, of size 1; with a new one, so that it becomes dimension `dim`.
 Tensor squeeze(const Tensor& x, int dim);
+/// A view with a new dimension of size 1, which becomes `dim`.
 Tensor unsqueeze(const Tensor& x, int dim);
 
 /// A view in which dimensions of size 1, and new ones in front, are repeated to give `shape`. The gradient is summed up

@@ -18,8 +18,8 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double 
 struct CrossEntropyOptions {
   Tensor weight = {};                             ///< of each class, floating [C], without a gradient; undefined: 1
   std::optional<std::int64_t> ignore_index = {};  ///< rows with this label do not count
-  double label_smoothing = 0.0;
-  Reduction reduction = Reduction::mean;  ///< the mean is divided by the sum of what the rows count
+  double label_smoothing = 0.0;                   ///< share of the target that is spread over all classes
+  Reduction reduction = Reduction::mean;          ///< the mean is divided by the sum of what the rows count
 };
 
 /// The same of labels i64[N] that do not all count alike; Reduction::none gives [N]. With options it is nll_loss() of

@@ -22,9 +22,10 @@ Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
 /// The number of the greatest of all elements, counted in row-major order: i64, rank 0.
 Tensor argmax(const Tensor& x);
 
+/// What topk() gives; both of the shape of x with size k along the dimension.
 struct Topk {
-  Tensor values;   // of the dtype of x
-  Tensor indices;  // i64, where they stand along the dimension
+  Tensor values;   ///< of the dtype of x
+  Tensor indices;  ///< i64, where they stand along the dimension
 };
 
 /// The k greatest elements along `dim`, or the least ones unless `largest`, in the shape of x with k for its size. The

@@ -16,8 +16,8 @@ constexpr std::string_view kByCost = "by-cost";
 
 /// From so many bytes on all-reduces go by this algorithm: a row of all_reduce_algorithms().
 struct AlgorithmChoice {
-  std::int64_t from_bytes = 0;
-  std::string_view algorithm;
+  std::int64_t from_bytes = 0;  ///< of the data
+  std::string_view algorithm;   ///< its name
 
   friend bool operator==(const AlgorithmChoice&, const AlgorithmChoice&) = default;
 };

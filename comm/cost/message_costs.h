@@ -12,9 +12,10 @@
 
 namespace tandem::comm {
 
+/// What a message of one size takes.
 struct CostPoint {
-  std::int64_t bytes = 0;
-  double seconds = 0.0;
+  std::int64_t bytes = 0;  ///< of the message
+  double seconds = 0.0;    ///< that it takes
 
   friend bool operator==(const CostPoint&, const CostPoint&) = default;
 };
@@ -30,8 +31,11 @@ class CostCurve {
   /// `latency` seconds, and `bytes_per_second` more: the model of Hockney (Parallel Computing 20(3), 1994).
   static CostCurve line(double latency, double bytes_per_second);
 
+  /// Seconds for so many bytes.
   double at(std::int64_t bytes) const;
+  /// Whether it has no points, so that all is 0.
   bool is_empty() const { return points_.empty(); }
+  /// In ascending order of sizes.
   const std::vector<CostPoint>& points() const { return points_; }
 
   friend bool operator==(const CostCurve&, const CostCurve&) = default;

@@ -23,8 +23,9 @@ struct StepCosts {
   std::vector<std::int64_t> bucket_bytes = {};  ///< in the order in which they are exchanged
 };
 
+/// What is predicted for a number of ranks.
 struct SpeedUp {
-  int ranks = 1;
+  int ranks = 1;                  ///< how many
   double exchange_seconds = 0.0;  ///< of all of a step's all-reduces, where they begin at once
   double waited_seconds = 0.0;    ///< of these, what is left behind the backward pass
   double factor = 1.0;            ///< images per second, beside those of one rank: `ranks` if nothing is waited for

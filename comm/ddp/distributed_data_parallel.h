@@ -16,13 +16,14 @@
 
 namespace tandem::comm {
 
+/// How gradients are exchanged.
 struct DistributedOptions {
   /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, may be smaller so
   /// that communication starts early; by default it takes 1 MiB, but no more than the others.
   std::optional<std::int64_t> first_bucket_bytes = {};
   /// By default default_bucket_bytes() of all gradients, by what an all-reduce of the group costs.
   std::optional<std::int64_t> bucket_bytes = {};
-  HalfExchange half = HalfExchange::as_half;
+  HalfExchange half = HalfExchange::as_half;  ///< what gradients of half parameters travel as
 };
 
 /// Keeps the replicas of a model in step. In a training step, on every rank alike, backward() starts the exchange of
@@ -75,6 +76,7 @@ class DistributedDataParallel {
   /// After that one, until finish(), they throw Error.
   class NoSync {
    public:
+    /// Turns the exchange off until its end.
     explicit NoSync(bool& synchronising) : synchronising_(synchronising), previous_(synchronising) {
       synchronising_ = false;
     }
@@ -86,6 +88,7 @@ class DistributedDataParallel {
     bool& synchronising_;
     bool previous_;
   };
+  /// Such a scope, for this replica.
   [[nodiscard]] NoSync no_sync();
 
   /// Gives every rank the buffers of rank 0.
@@ -113,6 +116,7 @@ class DistributedDataParallel {
   std::size_t gradient_count() const;
   /// How many all-reduces a step takes, and what fills a bucket.
   std::size_t bucket_count() const;
+  /// The size from which a bucket is full.
   std::int64_t bucket_bytes() const;
   /// Bytes of gradients in each bucket, in the order of the exchange; on one rank, of those that several would have.
   std::vector<std::int64_t> bucket_sizes() const;

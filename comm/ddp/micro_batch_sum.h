@@ -32,6 +32,7 @@ class MicroBatchSum {
 
   /// The number of this rank's first micro-batch, and how many it has.
   int first() const { return group_.rank() * local_count(); }
+  /// How many micro-batches this rank has.
   int local_count() const { return micro_batches_ / group_.size(); }
 
   /// Begins a sum, and forgets what was added since the last one.

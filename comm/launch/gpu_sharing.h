@@ -12,8 +12,8 @@ namespace tandem::comm {
 /// What one rank sees of its host's GPUs: their UUIDs by device index. Launchers may show every rank others, or the
 /// same in another order (CUDA_VISIBLE_DEVICES).
 struct VisibleGpus {
-  int node = 0;
-  std::vector<std::string> uuids;
+  int node = 0;                    ///< number of the rank's host (Place::node)
+  std::vector<std::string> uuids;  ///< by device index
 };
 
 /// For each rank, by rank, the index that it should take among the GPUs it sees: two ranks share one only where there

@@ -14,8 +14,9 @@
 
 namespace tandem::comm {
 
+/// What the ranks of one host compute with.
 struct HostCores {
-  std::size_t ranks = 0;
+  std::size_t ranks = 0;     ///< how many are on it
   std::size_t threads = 0;   ///< that these compute with, all together
   std::set<int> cores = {};  ///< that these may run on, by number; empty where the system does not say
 };

@@ -12,14 +12,15 @@ namespace tandem::comm {
 
 /// What the environment variables of launchers say.
 struct Launch {
-  std::string launcher;      // "mpirun", "srun", "torchrun"; empty: started alone
-  int size = 1;              // ranks that the launcher started
-  int rank = 0;              // this one's number
-  bool reaches_mpi = false;  // the launcher told MPI's start-up interface (PMIx or PMI) about it
-  int local_rank = 0;        // its number among those of its host; 0 where the launcher does not say
-  bool has_hosts = false;    // whether the launcher says that the ranks are on several hosts
+  std::string launcher;      ///< "mpirun", "srun", "torchrun"; empty: started alone
+  int size = 1;              ///< ranks that the launcher started
+  int rank = 0;              ///< this one's number
+  bool reaches_mpi = false;  ///< the launcher told MPI's start-up interface (PMIx or PMI) about it
+  int local_rank = 0;        ///< its number among those of its host; 0 where the launcher does not say
+  bool has_hosts = false;    ///< whether the launcher says that the ranks are on several hosts
 };
 
+/// Reads the variables by `lookup`: of mpirun, srun and torchrun. The innermost launcher counts.
 Launch detect_launch(const EnvironmentLookup& lookup);
 
 /// Throws Error where the ranks could not find each other and would train independently: started by several ranks by a

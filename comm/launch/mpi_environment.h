@@ -36,9 +36,11 @@ class MpiEnvironment {
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 
+  /// What the launcher's variables say.
   const Launch& launch() const { return launch_; }
   /// Rank in and size of the whole run; 0 and 1 when started alone.
   int rank() const { return rank_; }
+  /// Ranks of the whole run.
   int size() const { return size_; }
   /// "Open MPI v4.1.4", or "none" in a build without MPI or before it was initialised.
   const std::string& mpi_library() const { return mpi_library_; }

@@ -15,10 +15,10 @@ namespace tandem::comm {
 
 /// One IPv4 address of an interface. An interface with several is there several times, one with none once.
 struct NetworkInterface {
-  std::string name;           // "eth0"
-  std::uint32_t address = 0;  // in the host's byte order; 0: none
-  int prefix = 0;             // leading bits that all addresses of its network share
-  bool is_up = false, is_loopback = false;
+  std::string name;                         ///< "eth0"
+  std::uint32_t address = 0;                ///< in the host's byte order; 0: none
+  int prefix = 0;                           ///< leading bits that all addresses of its network share
+  bool is_up = false, is_loopback = false;  ///< whether it is in use, and whether it leads to this host alone
 };
 
 /// "10.88.0.1"

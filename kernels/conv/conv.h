@@ -24,17 +24,19 @@ enum class ConvImpl : std::uint8_t {
   winograd,   // our own with Winograd's algorithm wherever it is possible, on the CPU only
 };
 
+/// "auto", "fused" and so on: what parse_conv_impl() takes.
 std::string_view name_of(ConvImpl impl);
 
 /// One of conv_impl_names() (kernels/implementations.h); anything else throws Error with the choices.
 ConvImpl parse_conv_impl(std::string_view text);
 
+/// PyTorch's names and defaults.
 struct Conv2dOptions {
-  HeightWidth stride = 1;
-  HeightWidth padding = 0;
-  HeightWidth dilation = 1;
-  std::int64_t groups = 1;
-  ConvImpl impl = ConvImpl::automatic;
+  HeightWidth stride = 1;               ///< from one output to the next, in pixels
+  HeightWidth padding = 0;              ///< zeros on each side, in pixels
+  HeightWidth dilation = 1;             ///< distance between the kernel's elements
+  std::int64_t groups = 1;              ///< into which the channels are divided
+  ConvImpl impl = ConvImpl::automatic;  ///< which code computes it
 };
 
 // x [N,C,H,W], w [K,C/groups,R,S], y [N,K,P,Q] with P = (H + 2 pad - dilation (R-1) - 1) / stride + 1; bias [K].
@@ -60,8 +62,8 @@ void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Te
 /// The layer whose output x is, where that ends in bias and ReLU: its mask, and room for its bias's gradient [C]. Both
 /// may be undefined.
 struct LayerBelow {
-  Tensor mask = {};
-  Out grad_bias = {};
+  Tensor mask = {};    ///< of the layer's ReLU; undefined: it has none
+  Out grad_bias = {};  ///< overwritten; undefined: it is not wanted
 };
 
 /// grad_x, overwritten. With `below` it is as that layer takes it: 0 where the bit of its mask is not set, and its
@@ -109,12 +111,12 @@ Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions
 /// What gradients are computed from: the operands of the forward pass, its mask, and the gradient of y, which counts
 /// where the mask's bit is set, everywhere if the mask is undefined.
 struct ConvBackwardInputs {
-  Tensor x = {}, w = {}, mask = {}, grad_y = {};
+  Tensor x = {}, w = {}, mask = {}, grad_y = {};  ///< undefined: not needed for the gradients that are wanted
 };
 
 /// The gradients of x, w and bias, each overwritten; those that are undefined are not wanted.
 struct ConvGradients {
-  Out x = {}, w = {}, bias = {};
+  Out x = {}, w = {}, bias = {};  ///< overwritten; undefined: not wanted
 };
 
 /// With `below`, the gradient of x is what conv2d_backward_input() would give, and so is its grad_bias.

@@ -8,11 +8,12 @@
 
 namespace tandem::kernels {
 
+/// How the product is taken.
 struct GemmOptions {
-  bool transpose_a = false;  // A is stored as its transpose
-  bool transpose_b = false;
-  bool accumulate = false;  // add to what C holds
-  GemmImpl impl = GemmImpl::automatic;
+  bool transpose_a = false;             ///< A is stored as its transpose
+  bool transpose_b = false;             ///< B is stored as its transpose
+  bool accumulate = false;              ///< add to what C holds
+  GemmImpl impl = GemmImpl::automatic;  ///< which code multiplies
 };
 
 /// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype and device (f64 on the CPU only); a and b with any

@@ -11,31 +11,32 @@ namespace tandem::layers {
 
 /// What a network is made for. Fields a network has no use for must keep their defaults.
 struct ModelOptions {
-  std::string name = "small_cnn";
-  std::int64_t in_channels = 3;
-  std::int64_t image_size = 32;  // height and width
-  std::int64_t classes = 10;
-  std::int64_t layers = 0;      // mnist_cnn: convolutions; 0: 4
-  bool shared_weights = false;  // mnist_cnn: all but the first convolution are one
-  bool batch_norm = false;      // vgg_lite, mnist_cnn; the others always have it
-  double dropout = 0.0;         // before the last linear layer; vgg_lite: after each hidden one
-  double drop_path = 0.0;       // resnet9, resnet18: of the last residual branch; of the l-th of L it is l / L of this
-  std::uint64_t seed = 0;       // of the initial weights and of dropout's masks
-  kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;
-  kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;
+  std::string name = "small_cnn";  ///< one of models()
+  std::int64_t in_channels = 3;    ///< of the images
+  std::int64_t image_size = 32;    ///< height and width
+  std::int64_t classes = 10;       ///< how many outputs there are
+  std::int64_t layers = 0;         ///< mnist_cnn: convolutions; 0: 4
+  bool shared_weights = false;     ///< mnist_cnn: all but the first convolution are one
+  bool batch_norm = false;         ///< vgg_lite, mnist_cnn; the others always have it
+  double dropout = 0.0;            ///< before the last linear layer; vgg_lite: after each hidden one
+  double drop_path = 0.0;  ///< resnet9, resnet18: of the last residual branch; of the l-th of L it is l / L of this
+  std::uint64_t seed = 0;  ///< of the initial weights and of dropout's masks
+  kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;  ///< of all convolutions
+  kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;  ///< of all linear layers
 };
 
 /// One network, and which of the options it has a use for.
 struct ModelEntry {
-  std::string_view name;
-  std::unique_ptr<Module> (*make)(const ModelOptions& options);
-  std::int64_t smallest_image;  ///< height and width
-  bool has_layers;              ///< ModelOptions::layers and shared_weights
-  bool has_batch_norm;          ///< always
-  bool takes_batch_norm;        ///< ModelOptions::batch_norm
-  bool has_drop_path;           ///< ModelOptions::drop_path
+  std::string_view name;                                         ///< as in ModelOptions
+  std::unique_ptr<Module> (*make)(const ModelOptions& options);  ///< makes it, as make_model() does
+  std::int64_t smallest_image;                                   ///< height and width
+  bool has_layers;                                               ///< ModelOptions::layers and shared_weights
+  bool has_batch_norm;                                           ///< always
+  bool takes_batch_norm;                                         ///< ModelOptions::batch_norm
+  bool has_drop_path;                                            ///< ModelOptions::drop_path
 };
 
+/// All networks, in the order in which programs list them.
 std::span<const ModelEntry> models();
 
 /// Names of the networks, or of those that have a use for an option: model_names(&ModelEntry::has_drop_path).

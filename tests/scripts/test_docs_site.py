@@ -85,6 +85,45 @@ class Box {
 int last();
 """
 expect("a header as Doxygen reads it", doxygen_filter.filtered(HEADER, "core/box.h"), READ)
+TWO = """#pragma once
+/// Adds. Example:
+///     add(1);
+Tensor add(int x);
+template <typename T>
+Tensor add(T x) {
+  return x;
+}
+Tensor add(float x);
+Tensor sub(float x);
+
+Tensor add(double x);
+struct Size {
+  int height = 0, width = 0;  ///< in pixels
+  /// Of both.
+  std::array<int, 2> x{}, y{};
+  int depth = 0, time = 0;
+};
+"""
+READ_TWO = """#pragma once
+/// Adds. Example: @code{.cpp}
+///     add(1); @endcode
+Tensor add(int x);
+/** Adds.  */ template <typename T>
+Tensor add(T x) {
+  return x;
+}
+/** Adds.  */ Tensor add(float x);
+Tensor sub(float x);
+
+Tensor add(double x);
+struct Size {
+  /** in pixels */ int height = 0; /** in pixels */ int width = 0;
+  /// Of both.
+  /** Of both. */ std::array<int, 2> x{}; /** Of both. */ std::array<int, 2> y{};
+  int depth = 0, time = 0;
+};
+"""
+expect("comments for several", doxygen_filter.filtered(TWO, "core/two.h"), READ_TWO)
 expect("another file as Doxygen reads it", doxygen_filter.filtered("// x\n", "api.dox"), "// x\n")
 
 # --- Faults of a site --------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@
 
 namespace tandem::train {
 
+/// What is in a checkpoint's folder.
 struct Checkpoint {
   NamedTensors state;         ///< as Trainer::state_dict() gives it
   layers::Metadata metadata;  ///< of the program; no key may begin with "xxh3."
@@ -47,7 +48,7 @@ Checkpoint read_checkpoint(const std::string& path);
 /// What CheckpointFolder::newest() found.
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  ///< nothing: none can be read
-  std::string path;
+  std::string path;                      ///< of the checkpoint's file
   std::vector<std::string> passed_over;  ///< what is wrong with newer ones
 };
 
@@ -77,7 +78,9 @@ class CheckpointFolder {
   /// The newest one that can be read.
   FoundCheckpoint newest() const;
 
+  /// Of the checkpoint of this step, whether or not it is there.
   std::string path_of(std::int64_t step) const;
+  /// Of the folder.
   const std::string& path() const { return path_; }
 
  private:

@@ -71,6 +71,7 @@ class CheckpointWriter {
 
   /// These, which are there, go when the next one is written: they cannot be read, and are of later steps.
   void replace(std::vector<std::int64_t> steps) { replaced_ = std::move(steps); }
+  /// Those that are to go.
   const std::vector<std::int64_t>& replaced() const { return replaced_; }
 
   /// Waits for what is being written.
@@ -89,6 +90,7 @@ class CheckpointWriter {
   /// Whether the last one that is finished is there, and nothing went wrong with it.
   bool has_written() const { return has_written_; }
 
+  /// Where it writes.
   const CheckpointFolder& folder() const { return folder_; }
 
  private:

@@ -42,8 +42,9 @@ CheckpointInterval parse_checkpoint_interval(std::string_view text);
 /// What parse_checkpoint_interval() reads.
 std::string to_string(const CheckpointInterval& interval);
 
+/// When checkpoints are written, and how many are kept.
 struct CheckpointingOptions {
-  CheckpointInterval every = {};
+  CheckpointInterval every = {};                   ///< how often
   std::int64_t keep = 3;                           ///< the newest so many, and the best
   BestBy best_by = BestBy::test_loss;              ///< among those at the ends of epochs
   layers::Metadata metadata = {};                  ///< into each checkpoint

@@ -11,17 +11,17 @@ namespace tandem::train {
 
 /// What a machine can do at most; 0: not known.
 struct MachineLimits {
-  double flops_per_second = 0.0;
-  double bytes_per_second = 0.0;
-  bool is_nominal = false;  ///< computed from clocks and widths, and not measured: no program may reach it
+  double flops_per_second = 0.0;  ///< f32
+  double bytes_per_second = 0.0;  ///< of memory
+  bool is_nominal = false;        ///< computed from clocks and widths, and not measured: no program may reach it
 };
 
 /// All events of one name. Times are seconds without the ranges inside.
 struct OpTotals {
-  std::string name;
-  std::int64_t count = 0;
-  double seconds = 0.0;
-  double flops = 0.0, bytes = 0.0;
+  std::string name;                 ///< of the events
+  std::int64_t count = 0;           ///< how many there were
+  double seconds = 0.0;             ///< of all, without the ranges inside
+  double flops = 0.0, bytes = 0.0;  ///< of all; 0: not told
 };
 
 /// Of Timeline::events or device_events, by falling time.

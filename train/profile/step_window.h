@@ -9,7 +9,7 @@ namespace tandem::train {
 
 /// Steps first to last, both included, counted from 1 over all epochs.
 struct StepWindow {
-  std::int64_t first = 1, last = 1;
+  std::int64_t first = 1, last = 1;  ///< both included
 
   friend bool operator==(const StepWindow&, const StepWindow&) = default;
 };

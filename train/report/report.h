@@ -15,6 +15,7 @@ namespace tandem::train {
 /// Why a folder holds no run, "is no folder of a run"; "" where it holds one. Throws Error where that cannot be seen.
 std::string reason_of_no_run(const std::string& folder);
 
+/// What write_report() wrote, and what it could not read.
 struct ReportFiles {
   std::string page;                   ///< DIR/report.html
   std::string svg;                    ///< DIR/curves.svg

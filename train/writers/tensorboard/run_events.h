@@ -29,6 +29,7 @@ class RunEvents {
   /// Throws Error as TensorBoardWriter does.
   RunEvents(const std::string& folder, const RunRecord& run, const TensorBoardOptions& options = {});
 
+  /// Writes a point of each of the step's figures.
   void write(const StepRecord& step);
   /// `step`: how many optimizer steps the run has done at the epoch's end.
   void write(const EpochRecord& epoch, std::int64_t step);
@@ -48,6 +49,7 @@ class RunEvents {
   /// The run has come to its end; do not call this for one that will go on.
   void finish(bool success);
 
+  /// For events of the program's own.
   TensorBoardWriter& writer() { return writer_; }
 
  private:

@@ -17,6 +17,7 @@ class WireMessage;
 
 namespace tandem::train {
 
+/// How a file of events begins, and who is told of what goes wrong.
 struct TensorBoardOptions {
   /// The first step that will be written. Readers forget what earlier files in the folder hold of it and of later
   /// steps: those of a run that was killed, and has gone on from a checkpoint.
@@ -73,6 +74,7 @@ class TensorBoardWriter {
   /// Marks a run with add_hparams() as ended. One that will go on later has not.
   void end_session(bool success);
 
+  /// Writes what waits in memory. What cannot be written, problem() tells.
   void flush();
 
   /// Goes on in a new file, whose folder is made where it is missing, with what waits and what add_hparams() wrote.
@@ -82,6 +84,7 @@ class TensorBoardWriter {
   /// "" where all that was to be written is in the file; else how many events are missing, and why the first one is.
   std::string problem() const;
 
+  /// Of the file.
   const std::string& path() const { return file_.path(); }
 
  private:
