@@ -3,7 +3,8 @@
 
     scripts/tutorial_figures.py FOLDER [IMAGES]
 
-FOLDER is where the pages' programs and commands were run: the programs that are read are in its build/, the runs of page 6 in runs/.
+FOLDER is where tests/consumer/check_tutorial.py has followed the pages: the programs that are run are in its build/. The runs of page 6 are in
+its runs/, by the command above the page's figure.
 Writes line-fit.svg, own-layer.svg, precision.svg and tile.svg to IMAGES, by default docs/images/tutorial.
 """
 import csv
@@ -71,7 +72,7 @@ def printed(folder, program):
 
 
 def line_fit(folder):
-    output = printed(folder, "first_autograd")
+    output = printed(folder, "first_autograd_answers")
     chart = Chart("The line after 0, 5, 10, 15 and 20 steps", "x", (-2, -1, 0, 1, 2), (-4, -2, 0, 2, 4, 6))
     for step, slope, offset in re.findall(r"^ *(\d+): (\S+) x \+ (\S+),", output, re.MULTILINE):
         chart.line(f"step {step}", [(x, float(slope) * x + float(offset)) for x in (-2, 2)])

@@ -195,7 +195,7 @@ check_examples() {
   for name in image_folder spirals regression autoencoder two_inputs first_tensor first_autograd own_layer own_dataset own_optimizer two_ranks \
     mixed_precision fused_kernel; do programs+=";$source_dir/examples/$name.cpp"; done
   quietly configure cmake -S "$here/program" -B "$work_dir/examples" -DCMAKE_PREFIX_PATH="$prefix" \
-    -DPROGRAMS="${programs#;}"
+    -DCMAKE_CXX_COMPILER_LAUNCHER="${LAUNCHER:-}" -DPROGRAMS="${programs#;}"
   quietly build cmake --build "$work_dir/examples"
   rm -rf "$work_dir/images"
   python3 "$here/make_image_folder.py" "$work_dir/images"

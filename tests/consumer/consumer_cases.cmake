@@ -53,7 +53,10 @@ if(TANDEM_PYTHON AND TANDEM_HAS_PNG)
     tandem_consumer_test("docs: tutorial, its programs, answers and commands" tutorial installed FIXTURES_REQUIRED installed)
   endif()
   tandem_consumer_test("consumer: the programs of examples/ learn, on one rank and on two" examples installed
-    FIXTURES_REQUIRED installed)
+    FIXTURES_REQUIRED installed TIMEOUT 600)
+endif()
+if(TANDEM_PYTHON)
+  add_test(NAME "scripts: what the tutorial's test takes for equal, and wrong pages" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_tutorial.py)
 endif()
 add_test(NAME "docs: the README shows examples/train.cpp"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/shown_program.cmake)
