@@ -51,7 +51,7 @@ import snippet_rules
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT = 300  # seconds for a command
-FIGURE = re.compile(r"\d[\d,.:]*(e[+-]?\d+)?(s\b)?|[KMG](?=iB\b)")  # a duration is 21s or 1:20
+FIGURE = re.compile(r"-?\d[\d,.:]*(e[+-]?\d+)?(s\b)?|[KMG](?=iB\b)")  # a duration is 21s or 1:20
 
 
 def tests_of(build):
@@ -137,17 +137,10 @@ class Rules:
 
 
 class Scratch:
-    """A copy of the tree in which commands run, with the build in its place."""
+    """A copy of the tree in which the commands of a page run, with the build in its place."""
 
     def __init__(self, folder, build):
         self.tree, self.home, self.build = folder / "tree", folder / "home", build
-        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-        for file in listed.stdout.split("\0")[:-1]:
-            if os.path.lexists(ROOT / file):
-                (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / file, self.tree / file, follow_symlinks=False)
-        (self.tree / "build").mkdir()
-        (self.tree / "build/cpu").symlink_to(build)
         self.home.mkdir()
         self.is_installed = False
         self.environment = dict(os.environ, HOME=str(self.home), PATH=f"{build / 'apps'}:{os.environ['PATH']}", OMP_NUM_THREADS="1",
@@ -156,6 +149,17 @@ class Scratch:
         for line in (ROOT / "scripts/mpi.env").read_text().splitlines():
             if line[:1].isupper():
                 self.environment.setdefault(*line.split("=", 1))
+
+    def begin(self):
+        """The tree as it is, without what an earlier page has left there."""
+        shutil.rmtree(self.tree, ignore_errors=True)
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+        for file in listed.stdout.split("\0")[:-1]:
+            if os.path.lexists(ROOT / file):
+                (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / file, self.tree / file, follow_symlinks=False)
+        (self.tree / "build").mkdir()
+        (self.tree / "build/cpu").symlink_to(self.build)
 
     def install(self):
         """The library in ~/tandem, when it is needed for the first time."""
@@ -212,6 +216,8 @@ class Checker:
     def page(self, path, name):
         blocks = list(page_blocks.blocks_of(path, name))
         self.exports, self.output, surrounded = "", None, []  # what is exported, and printed by the last commands
+        if self.scratch:
+            self.scratch.begin()
         for block in blocks:
             if "file" in block.marks and self.scratch:
                 (self.scratch.tree / block.marks["file"]).write_text(block.text)
@@ -333,6 +339,7 @@ class Checker:
             return
         program = snippet_programs.functions_of(self.fragments)
         if not self.quick:
+            self.scratch.begin()
             for block in self.fragments:
                 self.prepare(block)
         if self.quick:

@@ -21,6 +21,8 @@ ELSEWHERE = [
     (r"--host |--hostfile|> hosts$", "it takes several hosts; the tests 'hosts: ...' train on network namespaces"),
     (r"docker|apptainer", "it takes a container engine"),
     (r"pip install|offline_bundle|^tandem data", "it takes the network"),
+    (r"get_data\.sh", "it takes the network, or files that were fetched"),
+    (r"checkpoint_to_pytorch", "it takes PyTorch; tests/parity/ has it"),
     (r"compare_pytorch|compare_torch_conv", "it takes PyTorch and minutes; the test 'scripts: comparison with PyTorch' has it short"),
     (r"--map-by ppr:1:numa", "it takes two NUMA domains"),
     (r"^tensorboard ", "it serves pages until it is stopped"),

@@ -108,6 +108,7 @@ WRONG = {
     "<!-- exact: yes -->\n```sh\ntrue\n```\n": "{}:1: the comment 'exact' takes no words",
     "<!-- checked by: scripts: nothing -->\n```sh\ntrue\n```\n": "{}:3: there is no test 'scripts: nothing'",
     "```sh\ntrue\nfor i in 1; do\n```\n": "{}:3: the shell cannot read this command",
+    "So:\n\n    mpirun -np 2 tandem train\n": "{}:3: commands and code stand between lines of ```",
     "```sh\ntrue\n": "{}:1: a block without an end",
     "```json\n{3}\n```\n": "{}:2: ",
     "```dockerfile\nFROM scratch\n```\n": "{}:2: Dockerfile has other lines",
