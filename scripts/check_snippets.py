@@ -16,6 +16,8 @@ What is done with a block:
     dockerfile    is the tree's Dockerfile, but for comments
     python, json, toml, cmake    are parsed; a project with the lines of cmake is configured. Files that a command names are written before
 
+Each program of examples/ must be named by a file of tests/consumer/, which runs it.
+
 Comments right above a block say what the block does not:
 
     <!-- not run: REASON -->        nothing is done with it
@@ -98,7 +100,8 @@ class Rules:
         """The test that has this block, if there is one."""
         for line in snippet_rules.TESTED:
             pattern, which, test = line
-            if fnmatch.fnmatch(block.page, pattern) and (which == "all" or which == block.kind or which == "titled" and block.title):
+            if fnmatch.fnmatch(block.page, pattern) and (
+                    which in ("all", block.kind) or which == "titled" and block.title or which == "all but sh" and block.kind != "sh"):
                 self.need("TESTED", line)
                 return self.known(test, block.place)
         return None
@@ -178,6 +181,14 @@ class Scratch:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return process.communicate()[0] + f"takes more than {TIMEOUT} s\n", 124
+
+
+def untested_examples():
+    """What is wrong with examples/, if a program there is one that no test runs."""
+    tests = "\n".join(file.read_text() for file in (ROOT / "tests/consumer").glob("*.*") if file.suffix in (".sh", ".cmake"))
+    for file in sorted((ROOT / "examples").rglob("*.c*")):
+        if file.suffix in (".cpp", ".cu") and not re.search(rf"\b({file.stem}|{file.parent.name}/)", tests.replace("examples/", "")):
+            yield f"{file.relative_to(ROOT)}: no file of tests/consumer/ names it"
 
 
 def is_printed(line, output, exact):
@@ -376,7 +387,7 @@ def main():
             except page_blocks.PageError as error:
                 checker.problems.append(str(error))
         checker.finish_fragments()
-    problems = checker.problems + rules.problems + ([] if arguments.pages else list(rules.idle()))
+    problems = checker.problems + rules.problems + ([] if arguments.pages else [*rules.idle(), *untested_examples()])
     for what, count in sorted(checker.counts.items()):
         print(f"{count:4} {what}")
     for reason, count in sorted(checker.reasons.items()):

@@ -1,7 +1,8 @@
 """What scripts/check_snippets.py does with commands and programs of pages that it cannot run as they stand. Each line must be needed by
 some page, and each test that is named must be there."""
 
-# Pages and what tests them. "titled": the blocks that have a file's name above them; "cpp": those of that kind; "all": every block.
+# Pages and what tests them. "titled": the blocks that have a file's name above them; "cpp": those of that kind; "all": every block;
+# "all but sh": every other one.
 TESTED = [
     ("README.md", "cpp", "docs: the README shows examples/train.cpp"),
     ("docs/adding-an-op.md", "titled", "docs: the example of adding an op, on the CPU"),
@@ -12,9 +13,9 @@ TESTED = [
 
 # Commands that are not run here: a pattern of the command, and why.
 ELSEWHERE = [
-    (r"^scripts/(run|test)\.sh", "it installs packages and builds; .ci/run has it"),
+    (r"^scripts/(run|test|setup|build)\.sh", "it installs packages or builds; .ci/run has it"),
     (r"--preset (simulated|minimal|cuda)", "it builds another preset; .ci/run builds all of them"),
-    (r"build/simulated(-plain)?/", "it takes preset simulated, which .ci/run builds and tests"),
+    (r"build/simulated", "it takes preset simulated, which .ci/run builds and tests"),
     (r"cmake --install build/minimal", "it takes preset minimal, which .ci/run builds"),
     (r"build/cuda/|compare_torch_gpu|--device cuda|spirals cuda|gpu_check\.sh", "it takes a GPU"),
     (r"^srun ", "it takes Slurm"),
