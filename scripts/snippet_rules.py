@@ -1,5 +1,10 @@
 """What scripts/check_snippets.py does with commands and programs of pages that it cannot run as they stand. Each line must be needed by
 some page, and each test that is named must be there."""
+import fnmatch
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Pages and what tests them. "titled": the blocks that have a file's name above them; "cpp": those of that kind; "all": every block;
 # "all but sh": every other one.
@@ -46,3 +51,55 @@ SHORTER = [
     (r"cmake --preset cpu && ", ""),
     (r"cmake --build --preset cpu( --target)?", "ninja -C build/cpu -n"),
 ]
+
+
+class Rules:
+    """The tables above for a build with these tests, and which of their lines were needed."""
+
+    def __init__(self, tests):
+        self.tests, self.needed, self.problems = tests, set(), []
+
+    def need(self, table, line):
+        self.needed.add((table, line))
+
+    def tested(self, block):
+        """The test that has this block, if there is one."""
+        for line in TESTED:
+            pattern, which, test = line
+            if fnmatch.fnmatch(block.page, pattern) and (
+                    which in ("all", block.kind) or which == "titled" and block.title or which == "all but sh" and block.kind != "sh"):
+                self.need("TESTED", line)
+                return self.known(test, block.place)
+        return None
+
+    def known(self, test, place):
+        if test not in self.tests and not (test.startswith("tests/") and (ROOT / test).is_file()):
+            self.problems.append(f"{place}: there is no test '{test}'")
+        return test
+
+    def elsewhere(self, command):
+        """Why a command is not run, or None."""
+        for line in ELSEWHERE:
+            pattern, reason = line
+            if re.search(pattern, command, re.MULTILINE):
+                self.need("ELSEWHERE", line)
+                for test in re.findall(r"the test '([^']+)'", reason):
+                    self.known(test, "scripts/snippet_rules.py")
+                return reason
+        return None
+
+    def shortened(self, command):
+        for line in SHORTER:
+            pattern, replacement = line
+            changed = re.sub(pattern, replacement, command, flags=re.MULTILINE)
+            if changed != command:
+                self.need("SHORTER", line)
+                command = changed
+        return command
+
+    def idle(self):
+        """The lines that nothing needed."""
+        for table in ("TESTED", "ELSEWHERE", "SHORTER"):
+            for line in globals()[table]:
+                if (table, line) not in self.needed:
+                    yield f"scripts/snippet_rules.py: no page needs the line of {table} with '{line[0]}'"

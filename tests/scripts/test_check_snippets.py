@@ -165,7 +165,7 @@ def check_rules():
     snippet_rules.TESTED = [("docs/*.md", "titled", "t"), ("x.md", "all", "gone"), ("y.md", "all but sh", "t")]
     snippet_rules.ELSEWHERE = [("^sudo ", "as the test 'gone' does"), ("^never", "never")]
     snippet_rules.SHORTER = [(r"--epochs \d+", "--epochs 1"), ("^idle", "")]
-    rules = check_snippets.Rules({"t"})
+    rules = snippet_rules.Rules({"t"})
     block = check_snippets.page_blocks.Block("docs/a.md", 3, "cpp", "", "a.cpp", {})
     check(rules.tested(block) == "t", "a titled block is that of its page's test")
     block.title = ""
