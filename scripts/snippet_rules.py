@@ -46,6 +46,7 @@ SHORTER = [
     (r"--epochs \d+", "--epochs 1"),
     (r"--steps \d+", "--steps 4"),
     (r"--batch \d+", "--batch 1"),
+    (r"(conv_bench)(?= )(?![^&;|]*--groups)", r"\1 --groups 1"),
     (r"--max-bytes \d+", "--max-bytes 262144"),
     (r"study (run|all)\b", r"study \1 --plan --dataset synthetic"),
     (r"cmake --preset cpu && ", ""),
