@@ -32,6 +32,7 @@ steps() {
     check_cuda_consumer
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step snippets "what pages show: commands, programs and their output" check_snippets
+  step docs-site "the site of all pages and of the API, without warnings, looked at and searched in Chromium" check_docs_site
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step fuzz "what reads files, by fuzzers, 60 s each" scripts/fuzz.sh 60
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
@@ -110,6 +111,11 @@ check_cuda_consumer() {
   for step in install cmake functor; do
     CXX=${CXX:-g++} CUDA=ON tests/consumer/check_program.sh "$step" . "$build" "$build/consumer" || return
   done
+}
+
+check_docs_site() {
+  command -v doxygen >/dev/null || { echo "there is no doxygen: apt-get install doxygen"; return 77; }
+  scripts/build_docs.sh
 }
 
 check_simulated_asan() {

@@ -67,6 +67,8 @@ void add_costs(Json& json, const EpochRecord& r) {
                               {"update_norm", layer.update_norm},
                               {"weight_norm", layer.weight_norm}});
   }
+  for (const DeadRelus& relu : r.dead_relus)
+    json["relus"].push_back({{"name", relu.name}, {"channels", relu.channels}, {"dead", relu.dead}});
 }
 
 Json scaling_json(const Scaling& scaling) {

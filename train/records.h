@@ -68,6 +68,16 @@ struct LayerNorms {
   double weight_norm = 0.0;    ///< behind the step
 };
 
+/// How many of a ReLU's channels gave 0 for every image that was evaluated.
+struct DeadRelus {
+  std::string name;  ///< of the module; of its second call in a forward pass "features.2 (call 2)"
+  std::int64_t channels = 0;
+  std::int64_t dead = 0;
+
+  double percent() const { return 100.0 * static_cast<double>(dead) / static_cast<double>(channels); }
+  friend bool operator==(const DeadRelus&, const DeadRelus&) = default;
+};
+
 /// The best epoch of a run so far, by one figure.
 struct BestFigure {
   std::string by;          ///< "test_accuracy": a name of BestBy (best_by.h)
@@ -125,7 +135,8 @@ struct EpochRecord {
   /// Seconds of this epoch's backward passes in which gradients could be exchanged (ExchangeTotals::window_seconds); on
   /// one rank.
   std::optional<double> exchange_window{};
-  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
+  std::vector<LayerNorms> layers{};     ///< at the epoch's last step, with TrainerOptions::layer_norms
+  std::vector<DeadRelus> dead_relus{};  ///< in the evaluation behind the epoch, with TrainerOptions::dead_relus
 };
 
 /// Ranks on hosts of their own, each with as many images a step as a rank of the run had.

@@ -228,6 +228,7 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   }
   epoch_start_ = start;
   layer_norms_.clear();
+  dead_relus_.clear();
   bad_step_ = 0;
   all_know_ = false;
   may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;

@@ -61,6 +61,7 @@ struct TrainerOptions {
   /// own.
   bool detailed = false;
   bool layer_norms = false;      ///< in each epoch's record: of its last step
+  bool dead_relus = false;       ///< in each epoch's record: of its evaluation
   std::int64_t log_every = 0;    ///< steps between step records; 0: none
   std::uint64_t seed = 0;        ///< of dropout
   ForwardFunction forward = {};  ///< of models that take more than a batch's first tensor; empty: model(batch.images)
@@ -286,6 +287,7 @@ class Trainer {
   bool may_stop_ = false;  // some rank is asked behind each step
   PhaseTimer phases_;      // of the epoch in work
   std::vector<LayerNorms> layer_norms_;
+  std::vector<DeadRelus> dead_relus_;                                 // of the last evaluation
   std::optional<std::chrono::steady_clock::time_point> epoch_start_;  // of the epoch in work, or of what is left of it
   double epoch_seconds_before_ = 0.0;                                 // what that epoch took before
   bool has_begun_ = false;                                            // a step was taken here

@@ -102,11 +102,12 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
          text_of("validation", parts.validation_loader) +
          fmt::format(
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
-             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\nmax_skipped_steps={}\n",
+             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
+             "steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
              to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.detailed,
-             options.steps, options.layer_norms, options.max_skipped_steps);
+             options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps);
 }
 
 }  // namespace tandem::train

@@ -1,5 +1,6 @@
 // What a trainer evaluates behind an epoch and behind the last one.
 #include "tandem/train/averaged_model.h"
+#include "tandem/train/dead_relus.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/trainer.h"
@@ -47,10 +48,13 @@ std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split,
   std::optional<AveragedModel> averaged;
   if (ema_) averaged.emplace(parts_.model, *ema_);
   EvaluationDetails details;
+  std::optional<DeadReluMeter> relus;
+  if (options_.dead_relus) relus.emplace(parts_.model);
   std::optional<Scores> scores =
       evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,
                       parts_.group, test_scoring_, options_.detailed ? &details : nullptr);
   const std::int64_t epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle: a run of so many steps
+  if (scores && relus) dead_relus_ = relus->dead_relus(parts_.group);
   if (scores && options_.detailed) evaluated_ = {split, epoch, scores->metrics, std::move(details)};
   return scores;
 }
@@ -92,6 +96,7 @@ void Trainer::fill_in_best(EpochRecord& record) {
 /// Time and memory; the next epoch's time counts from here.
 void Trainer::fill_in_costs(EpochRecord& record) {
   record.layers = layer_norms_;
+  record.dead_relus = dead_relus_;
   record.time = phases_.times();
   phases_.start();
   const comm::ExchangeTotals totals = parts_.replicas.take_totals();

@@ -342,6 +342,10 @@ void describe_output(OptionTable& table, Settings& s) {
       .flag("log-norms", s.trainer.layer_norms,
             "also log the norms of each layer's gradient, update and weights, at each epoch's last step")
       .no_effect_on_result();
+  table
+      .flag("log-dead-relus", s.trainer.dead_relus,
+            "also log how many channels of each ReLU gave 0 for every image, at each evaluation")
+      .no_effect_on_result();
   table.flag("per-class", s.per_class, "tell the accuracy of each class at the end").no_effect_on_result();
   table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none")
       .no_effect_on_result();

@@ -1,15 +1,67 @@
-// Its output is an object a line.
+// What benchmarks tell as JSON: an object a line, or a file.
 #include "apps/study/bench_run.h"
 
 #include "tandem/train/report/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <sstream>
 
 namespace tandem::study {
+namespace {
 
-train::report::NumberTable bench_figures(const std::string& output) {
-  using train::report::Json;
+using train::report::Json;
+using train::report::NumberTable;
+
+constexpr std::int64_t kMostJson = std::int64_t{1} << 26;
+
+std::string file_of_convolutions(const std::string& folder) {
+  return (std::filesystem::path(folder) / "conv_bench.json").string();
+}
+
+NumberTable convolution_figures_in(const std::string& folder) {
+  const std::string file = file_of_convolutions(folder);
+  std::error_code unknown;
+  return std::filesystem::exists(file, unknown) ? convolution_figures(train::report::read_text(file, kMostJson))
+                                                : NumberTable();
+}
+
+constexpr Bench kBenches[] = {
+    {"allreduce_bench", 1.5,  // mostly the start of its ranks
+     [](const std::string& /*folder*/) { return std::vector<std::string>{"--json"}; },
+     [](const std::string& /*folder*/, const std::string& output) { return all_reduce_figures(output); }},
+    {"conv_bench", 2.0,
+     [](const std::string& folder) { return std::vector<std::string>{"--json=" + file_of_convolutions(folder)}; },
+     [](const std::string& folder, const std::string& /*output*/) { return convolution_figures_in(folder); }},
+};
+
+/// Of those of one pass: kMissing where a convolution has none, and of no convolutions.
+double seconds_of(const Json& results, std::string_view pass) {
+  double sum = train::report::kMissing;
+  for (const Json& result : results) {
+    if (train::report::text_field(result, "pass") != pass) continue;
+    const Json* const layer = train::report::find_field(result, "layer");
+    const Json* times = train::report::find_field(result, "hot_seconds");
+    if (times == nullptr || times->is_null()) times = train::report::find_field(result, "cold_seconds");
+    if (layer == nullptr || times == nullptr) return train::report::kMissing;
+    const double seconds = train::report::number_field(*times, "median") * train::report::number_field(*layer, "count");
+    sum = std::isnan(sum) ? seconds : sum + seconds;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::span<const Bench> benches() { return kBenches; }
+
+const Bench* find_bench(std::string_view program) {
+  const auto* const found = std::ranges::find(kBenches, program, &Bench::program);
+  return found == std::end(kBenches) ? nullptr : found;
+}
+
+NumberTable all_reduce_figures(const std::string& output) {
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with('{')) continue;
@@ -21,6 +73,16 @@ train::report::NumberTable bench_figures(const std::string& output) {
     return {{"all_reduce_seconds", seconds}, {"bus_bandwidth", train::report::number_field(*in_place, "busbw")}};
   }
   return {};
+}
+
+NumberTable convolution_figures(const std::string& json) {
+  const Json whole = train::parse_json(json);
+  const Json* const complete = train::report::find_field(whole, "complete");
+  const Json* const results = train::report::find_field(whole, "results");
+  if (complete == nullptr || *complete != true || results == nullptr || !results->is_array() || results->empty())
+    return {};
+  return {{"conv_forward_seconds", seconds_of(*results, "fwd")},
+          {"conv_backward_seconds", seconds_of(*results, "bwd")}};
 }
 
 }  // namespace tandem::study

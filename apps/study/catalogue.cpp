@@ -1,6 +1,7 @@
 // Files beside the program, and on the command line.
 #include "apps/study/catalogue.h"
 
+#include "apps/study/bench_run.h"
 #include "apps/study/study_file.h"
 #include "apps/tandem/commands.h"
 #include "tandem/core/error.h"
@@ -31,9 +32,9 @@ std::vector<std::string> options_of(const std::string& program) {
   static std::map<std::string, std::vector<std::string>> known;
   const auto [place, is_new] = known.try_emplace(program);
   if (is_new) {
-    constexpr std::string_view kPrograms[] = {"cifar_train", "allreduce_bench"};
-    require(std::ranges::find(kPrograms, program) != std::end(kPrograms), "{}",
-            unknown_name("program", program, kPrograms));
+    std::vector<std::string_view> programs{"cifar_train"};
+    for (const Bench& bench : benches()) programs.push_back(bench.program);
+    require(std::ranges::find(programs, program) != programs.end(), "{}", unknown_name("program", program, programs));
     for (const std::string& option : apps::options_in(apps::help_of(apps::find_command(program))))
       place->second.push_back(option.substr(2));
   }

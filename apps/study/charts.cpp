@@ -2,6 +2,7 @@
 #include "apps/study/charts.h"
 
 #include "apps/study/reading.h"
+#include "apps/study/run_lines.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
 #include "tandem/train/plot/palette.h"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace tandem::study {
 namespace {
@@ -112,31 +114,26 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
   return chart;
 }
 
-double train::report::Layer::* norm_of(const std::string& name) {
-  using train::report::Layer;
-  if (name == kLayerNorms[0]) return &Layer::gradient_norm;
-  return name == kLayerNorms[1] ? &Layer::update_norm : &Layer::weight_norm;
-}
-
-/// On a logarithmic axis: a norm of 0 is a gap.
-LineChart over_layers(const Results& results, const std::string& norm) {
+/// Means over seeds. On a logarithmic axis a value of 0 is a gap.
+LineChart lines_of_runs(const Results& results, const RunLine& line) {
   LineChart chart;
-  chart.x = {.title = "layer with weights", .whole = true};
-  chart.y.logarithmic = true;
+  chart.x = {.title = std::string(line.axis), .whole = true};
+  chart.x.logarithmic = line.kind == PlotKind::ranks;
+  chart.y.unit = line.unit;
+  chart.y.logarithmic = line.is_logarithmic;
+  if (!line.is_logarithmic) chart.y.include(0.0);
   std::vector<std::string> names;
   for (const std::size_t i : results.shown) {
-    std::vector<std::vector<double>> values;  // by layer, of each seed
+    std::map<double, std::vector<double>> values;  // by x, of each seed
     for (const SeedResult& seed : results.points[i].seeds) {
-      if (!seed.run.data || !is_done(seed.run.outcome) || seed.run.data->epochs.empty()) continue;
-      const auto& layers = seed.run.data->epochs.back().layers;
-      values.resize(std::max(values.size(), layers.size()));
-      for (std::size_t k = 0; k < layers.size(); ++k) values[k].push_back(layers[k].*norm_of(norm));
+      if (!seed.run.data || !is_done(seed.run.outcome)) continue;
+      for (const auto& [x, y] : line.points(*seed.run.data)) values[x].push_back(y);
     }
     if (values.empty()) continue;
     Series series{"", train::plot::series_colour(names.size()), {}, {}};
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      series.x.push_back(static_cast<double>(k + 1));
-      series.y.push_back(sample_of(values[k]).mean);
+    for (const auto& [x, all] : values) {
+      series.x.push_back(x);
+      series.y.push_back(sample_of(all).mean);
     }
     chart.series.push_back(std::move(series));
     names.push_back(results.plan.points[i].label);
@@ -163,11 +160,7 @@ std::string bar_names(const Results& results, const Plot& plot) {
 }
 
 std::string title_of(const Plot& plot) {
-  if (plot.kind == PlotKind::layers) {
-    std::string norm = plot.measure;
-    std::ranges::replace(norm, '_', ' ');
-    return norm + " of each layer, from the first";
-  }
+  if (is_line_of_runs(plot.kind)) return std::string(find_run_line(plot.kind, plot.measure).title);
   const std::string title(find_measure(plot.measure).title);
   if (plot.kind == PlotKind::curves) return title + " over epochs";
   return plot.kind == PlotKind::line ? title + " over " + plot.over : title;
@@ -186,7 +179,7 @@ train::plot::BarChart bar_chart(const Results& results, const Plot& plot) {
 }
 
 LineChart line_chart(const Results& results, const Plot& plot) {
-  if (plot.kind == PlotKind::layers) return over_layers(results, plot.measure);
+  if (is_line_of_runs(plot.kind)) return lines_of_runs(results, find_run_line(plot.kind, plot.measure));
   return plot.kind == PlotKind::curves ? curves(results, find_measure(plot.measure))
                                        : over_dimension(results, plot, index_of(results, plot.measure));
 }

@@ -1,6 +1,7 @@
 // A child process for each run.
 #include "apps/study/conduct.h"
 
+#include "apps/study/bench_run.h"
 #include "apps/study/catalogue.h"
 #include "apps/study/memory.h"
 #include "apps/study/process.h"
@@ -62,14 +63,14 @@ bool run_task(const Plan& plan, const Task& task, const ConductOptions& options,
   fs::remove(output, error);
   std::vector<std::string> words =
       command_of(program_file(plan.study.program), plan.study, plan.points[task.run.point], task.run.seed);
-  const bool is_bench = plan.study.program != "cifar_train";
   const std::string exit_file = (folder / kExitFile).string();
   fs::remove(exit_file, error);
-  if (is_bench) {
-    words.emplace_back("--json");
-  } else {
-    words.insert(words.end(), {"--run-dir=" + folder.string(), "--resume=auto", "--progress=none", "--keep=1"});
-  }
+  const Bench* const bench = find_bench(plan.study.program);
+  const std::vector<std::string> more =
+      bench != nullptr
+          ? bench->options(folder.string())
+          : std::vector<std::string>{"--run-dir=" + folder.string(), "--resume=auto", "--progress=none", "--keep=1"};
+  words.insert(words.end(), more.begin(), more.end());
   const double limit = limit_of(task, options.timeout_seconds);
   ProcessResult result;
   try {

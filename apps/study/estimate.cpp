@@ -1,6 +1,7 @@
 // Sizes by settings, speeds by probes.
 #include "apps/study/estimate.h"
 
+#include "apps/study/bench_run.h"
 #include "apps/study/catalogue.h"
 #include "apps/study/memory.h"
 #include "apps/study/process.h"
@@ -115,8 +116,7 @@ ProbedSpeed Estimator::probe(const Study& study, const Settings& settings, const
 }
 
 double Estimator::seconds_of(const Plan& plan, const Point& point) {
-  constexpr double kBench = 1.5;  // mostly the start of its ranks
-  if (plan.study.program != "cifar_train") return kBench;
+  if (const Bench* const bench = find_bench(plan.study.program)) return bench->usual_seconds;
   const Settings settings = probe_settings(point.settings);
   const std::string key = key_of(plan.study, settings);
   const auto [place, is_new] = known_.try_emplace(key);

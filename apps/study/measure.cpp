@@ -169,6 +169,17 @@ double layers_without_gradient(const RunData& run, const RunData* /*baseline*/) 
       std::ranges::count_if(run.epochs.back().layers, [](const auto& layer) { return layer.gradient_norm == 0.0; }));
 }
 
+/// Of all ReLUs' channels, in percent; with --log-dead-relus.
+double dead_relus(const RunData& run, const RunData* /*baseline*/) {
+  if (run.epochs.empty() || run.epochs.back().relus.empty()) return kMissing;
+  double channels = 0.0, dead = 0.0;
+  for (const auto& relu : run.epochs.back().relus) {
+    channels += relu.channels;
+    dead += relu.dead;
+  }
+  return 100.0 * dead / channels;
+}
+
 double first_layer_gradient(const RunData& run, const RunData* /*baseline*/) {
   if (run.epochs.empty() || run.epochs.back().layers.empty()) return kMissing;
   return run.epochs.back().layers.front().gradient_norm;
@@ -206,8 +217,11 @@ constexpr Measure kMeasures[] = {
     {"compute_to_exchange", "computing / predicted all-reduces", Unit::none, Better::higher, compute_to_exchange,
      nullptr},
     {"layers_without_gradient", "layers without gradient", Unit::none, Better::lower, layers_without_gradient, nullptr},
+    {"dead_relus", "dead channels of ReLUs", Unit::percent, Better::lower, dead_relus, nullptr},
     {"all_reduce_seconds", "time of an all-reduce", Unit::seconds, Better::lower, nullptr, nullptr},
     {"bus_bandwidth", "bandwidth of the bus per second", Unit::bytes, Better::higher, nullptr, nullptr},
+    {"conv_forward_seconds", "convolutions, forward", Unit::seconds, Better::lower, nullptr, nullptr},
+    {"conv_backward_seconds", "convolutions, backward", Unit::seconds, Better::lower, nullptr, nullptr},
     {"first_layer_gradient", "gradient norm of the first layer", Unit::none, Better::neither, first_layer_gradient,
      nullptr},
 };

@@ -38,16 +38,16 @@ std::string output_of(const fs::path& folder) {
 }
 
 /// Of a bench's run.
-KeptRun look_at_bench(const fs::path& folder) {
+KeptRun look_at_bench(const fs::path& folder, const Bench& bench) {
   KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end"};
   std::error_code unknown;
   const fs::path file = folder / kExitFile;
   if (!fs::exists(file, unknown)) return kept;
   const std::string output = output_of(folder);
-  kept.figures = bench_figures(output);
+  kept.figures = bench.figures(folder.string(), output);
   kept.outcome = RunOutcome::failed;
   kept.reason = last_error(output);
-  if (kept.reason.empty()) kept.reason = "it printed no figures";
+  if (kept.reason.empty()) kept.reason = "it told no figures";
   if (train::report::read_text(file.string(), kMostOutput) == "0" && !kept.figures.empty()) {
     kept.outcome = RunOutcome::finished;
     kept.reason.clear();
@@ -57,7 +57,7 @@ KeptRun look_at_bench(const fs::path& folder) {
 
 /// What is known of a folder that is there.
 KeptRun look_at(const fs::path& folder, const Study& study) {
-  if (study.program != "cifar_train") return look_at_bench(folder);
+  if (const Bench* const bench = find_bench(study.program)) return look_at_bench(folder, *bench);
   KeptRun kept{RunOutcome::interrupted, folder.string(), "it was interrupted before its end"};
   std::error_code unknown;
   // Without that file the study was stopped, or killed, under way.

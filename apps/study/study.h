@@ -31,11 +31,11 @@ enum class PlotKind : std::uint8_t {
   bars,    ///< one for each point
   curves,  ///< over epochs
   line,    ///< over a dimension that is numbers
-  layers   ///< norms over the layers of the network, of the last step that --log-norms logged
+  layers,  ///< over the layers of the network: a RunLine in place of a measure
+  ranks    ///< over numbers of ranks: the same
 };
 
-/// What PlotKind::layers shows, in place of a measure.
-inline constexpr const char* kLayerNorms[] = {"gradient_norm", "update_norm", "weight_norm"};
+inline bool is_line_of_runs(PlotKind kind) { return kind == PlotKind::layers || kind == PlotKind::ranks; }
 
 struct Plot {
   PlotKind kind = PlotKind::bars;

@@ -3,6 +3,7 @@
 
 #include "apps/study/measure.h"
 #include "apps/study/plan.h"
+#include "apps/study/run_lines.h"
 #include "tandem/core/number_text.h"
 #include "tandem/core/suggest.h"
 
@@ -54,15 +55,18 @@ class Reader {
     return values;
   }
 
-  void check_layers(const std::string& norm, int line) const {
-    if (std::ranges::find(kLayerNorms, norm) == std::end(kLayerNorms))
-      file_.fail_at(line, "plot: {}", unknown_name("norm", norm, kLayerNorms));
-    if (value_of(study_.all, "log-norms") != "true")
-      file_.fail_at(line, "plot: layers are known of runs that log norms; write log-norms = true below [run]");
+  void check_line_of_runs(const Plot& plot, int line) const {
+    try {
+      const RunLine& found = find_run_line(plot.kind, plot.measure);
+      if (!found.option.empty() && value_of(study_.all, std::string(found.option)) != "true")
+        fail("{} is known of runs that log it; write {} = true below [run]", plot.measure, found.option);
+    } catch (const Error& error) {
+      file_.fail_at(line, "plot: {}", error.what());
+    }
   }
 
   void read_plots(const toml::table& root) {
-    constexpr std::string_view kKinds[] = {"bars", "curves", "line", "layers"};
+    constexpr std::string_view kKinds[] = {"bars", "curves", "line", "layers", "ranks"};
     for (const auto& [description, line] : file_.texts(root, "plot")) {
       std::istringstream words(description);
       std::string kind, measure, over, dimension, rest;
@@ -70,8 +74,8 @@ class Reader {
       const auto* const found = std::ranges::find(kKinds, kind);
       if (found == std::end(kKinds)) file_.fail_at(line, "plot: {}", unknown_name("kind", kind, kKinds));
       Plot plot{static_cast<PlotKind>(found - std::begin(kKinds)), measure, dimension};
-      if (plot.kind == PlotKind::layers) {
-        check_layers(measure, line);
+      if (is_line_of_runs(plot.kind)) {
+        check_line_of_runs(plot, line);
       } else {
         check_measure("plot", measure, line);
       }

@@ -15,6 +15,7 @@
 #include "tandem/train/checkpoint/state_copy.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/curves_file.h"
+#include "tandem/train/dead_relus.h"
 #include "tandem/train/environment_file.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/evaluation_details.h"

@@ -53,7 +53,7 @@ def check_evaluation(evaluation, result):
 def held_out():
     """A split, an average, early stopping and norms: what the log and the folder say of them fits."""
     run_dir = path("run")
-    records = train("log", NET + f"--run-dir {run_dir} --epochs 3 --validation-split 0.2 --ema 0.9 --log-norms --per-class "
+    records = train("log", NET + f"--run-dir {run_dir} --epochs 3 --validation-split 0.2 --ema 0.9 --log-norms --log-dead-relus --per-class "
                                  "--early-stopping 50", RANKS)
     run, result, epochs = records[0], records[-1], of_kind(records, "epoch")
     check((run["train_images"], run["validation_images"], run["test_images"]) == (320, 80, 90), f"{run}")
@@ -64,6 +64,7 @@ def held_out():
         check([layer["name"] for layer in epoch["layers"]] != [] and
               all(layer[f"{what}_norm"] > 0 for layer in epoch["layers"] for what in ("gradient", "update", "weight")),
               f"{epoch['layers']}")
+        check(epoch["relus"] != [] and all(0 <= relu["dead"] <= relu["channels"] for relu in epoch["relus"]), f"{epoch['relus']}")
         check(set(epoch["time"]) == {"data", "forward", "backward", "communication", "optimizer", "evaluation", "writing"},
               f"{epoch['time']}")
         check(sum(epoch["time"].values()) > 0.9 * epoch["seconds"], f"{epoch['time']} of {epoch['seconds']} s")

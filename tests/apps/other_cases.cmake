@@ -231,3 +231,8 @@ foreach(part files browser)
     set_property(TEST "tandem_report: ${part}" APPEND PROPERTY LABELS long)
   endif()
 endforeach()
+
+# The pictures of docs/concepts are those that the program draws, and its pages quote the same numbers.
+add_test(NAME "docs: pictures of concepts are those that the program draws"
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_pictures.py $<TARGET_FILE:pictures> ${CMAKE_CURRENT_BINARY_DIR}/pictures)
+set_tests_properties("docs: pictures of concepts are those that the program draws" PROPERTIES ENVIRONMENT "${app_environment}" TIMEOUT 120)

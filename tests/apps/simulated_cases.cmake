@@ -63,3 +63,15 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race")
   set_property(TEST "conv_bench: counts on a GPU" "conv_bench: counts nothing on the CPU"
     "train_bench: counts a step on a GPU" "train_bench: counts nothing on the CPU" APPEND PROPERTY LABELS simulated)
 endif()
+
+# The kernel whose turns docs/concepts/simulator.md shows, with its barrier and without.
+if(TANDEM_SIMULATOR_MODE STREQUAL "race")
+  tandem_simulated_test(block_sum_turns ${PROJECT_SOURCE_DIR}/apps/pictures/block_sum.cu)
+  add_dependencies(simulated_suite block_sum_turns)
+  add_test(NAME "docs: turns of the simulator are those of the pictures"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_turns.py $<TARGET_FILE:block_sum_turns>)
+  foreach(name "docs: turns of the simulator are those of the pictures" "block_sum_turns (forward)" "block_sum_turns (reverse)"
+      "block_sum_turns (random:1)" "block_sum_turns (random:2)" "block_sum_turns (random:3)")
+    set_tests_properties(${name} PROPERTIES LABELS simulated)
+  endforeach()
+endif()

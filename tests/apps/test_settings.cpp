@@ -56,9 +56,9 @@ TEST_CASE("options say whether they affect the result") {
   const std::vector<std::string> names = p.table.names_without_effect();
   const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
   for (const char* const name :
-       {"data",           "save-weights", "log",         "log-norms", "per-class",        "log-every", "profile",
-        "trace",          "histograms",   "progress",    "run-dir",   "checkpoint-every", "keep",      "resume",
-        "check-replicas", "threads",      "tuning-file", "best-by",   "on-save-error",    "find-nan"}) {
+       {"data",           "save-weights",   "log",        "log-norms",   "per-class", "log-every",        "profile",
+        "log-dead-relus", "trace",          "histograms", "progress",    "run-dir",   "checkpoint-every", "keep",
+        "resume",         "check-replicas", "threads",    "tuning-file", "best-by",   "on-save-error",    "find-nan"}) {
     INFO(name);
     CHECK(has(name));
   }

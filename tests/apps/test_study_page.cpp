@@ -80,6 +80,9 @@ TEST_CASE("a variant that does not vary what a line goes over has no place on it
 TEST_CASE("curves leave out what failed, and norms of layers go from the first to the last") {
   KeptRun deep = finished_run(50.0, 1.0);
   deep.data->epochs.back().layers = {{"a", 0.1, 1.0, 2.0}, {"b", 0.3, 1.0, 2.0}, {"c", 0.0, 1.0, 2.0}};
+  deep.data->scaling.emplace();
+  deep.data->scaling->of = {{1.0, 0.0, 0.0, 1.0}, {2.0, 0.0, 0.0, 1.5}, {64.0, 0.0, 0.0, 20.0}};
+  deep.data->epochs.back().relus = {{"a", 8.0, 2.0}, {"b", 4.0, 4.0}};
   Study study = batches();
   const Results results = test::results_of(study, {{deep}, {failed_run("x")}, {finished_run(1.0, 1.0)}, {deep}});
   CHECK(line_chart(results, study.plots[1]).series.size() == 3);
@@ -87,6 +90,15 @@ TEST_CASE("curves leave out what failed, and norms of layers go from the first t
   REQUIRE(layers.series.size() == 2);
   CHECK(layers.series[0].x == std::vector<double>{1.0, 2.0, 3.0});
   CHECK(layers.series[0].y == std::vector<double>{0.1, 0.3, 0.0});
+  const train::plot::LineChart relus = line_chart(results, {PlotKind::layers, "dead_relus"});
+  REQUIRE(relus.series.size() == 2);
+  CHECK(relus.series[0].y == std::vector<double>{25.0, 100.0});
+  CHECK(title_of({PlotKind::layers, "dead_relus"}) == "dead channels of each ReLU, from the first");
+  CHECK(find_measure("dead_relus").value(*deep.data, nullptr) == 50.0);
+  const train::plot::LineChart ranks = line_chart(results, {PlotKind::ranks, "predicted_speed_up"});
+  REQUIRE(ranks.series.size() == 2);
+  CHECK(ranks.series[0].x == std::vector<double>{1.0, 2.0, 64.0});
+  CHECK(ranks.series[0].y == std::vector<double>{1.0, 1.5, 20.0});
   const train::plot::BarChart bars = bar_chart(results, study.plots[2]);
   REQUIRE(bars.bars.size() == 4);
   CHECK(bars.bars[1].name == "sgd \xC2\xB7 16");

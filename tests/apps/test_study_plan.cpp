@@ -132,9 +132,25 @@ TEST_CASE("figures in files for programs are whole, and what is missing is empty
   CHECK_THAT(json_text(results), test::ContainsText("\"mean\": null") && test::ContainsText("33.333333333333336"));
 }
 
+TEST_CASE("times of convolutions are sums over layers, each as often as it is there, of a file that is whole") {
+  const auto result = [](const char* pass, int count, double hot, const char* more) {
+    return fmt::format(R"({{"pass":"{}","layer":{{"count":{}}},"hot_seconds":{},{}}})", pass, count,
+                       hot > 0.0 ? fmt::format("{{\"median\":{}}}", hot) : "null", more);
+  };
+  const std::string results = result("fwd", 1, 2.0, "\"x\":1") + "," + result("fwd", 9, 0.5, "\"x\":1") + "," +
+                              result("bwd", 9, 0.0, R"("cold_seconds":{"median":3})");
+  CHECK(convolution_figures(R"({"complete":true,"results":[)" + results + "]}") ==
+        train::report::NumberTable{{"conv_forward_seconds", 6.5}, {"conv_backward_seconds", 27.0}});
+  CHECK(convolution_figures(R"({"complete":false,"results":[)" + results + "]}").empty());
+  CHECK(convolution_figures(R"({"complete":true,"results":[]})").empty());
+  CHECK(convolution_figures("{").empty());
+  CHECK(find_bench("conv_bench")->options("a/b") == std::vector<std::string>{"--json=a/b/conv_bench.json"});
+  CHECK(find_bench("cifar_train") == nullptr);
+}
+
 TEST_CASE("figures of a bench are read from what it prints, and of others there are none") {
-  CHECK(bench_figures(
+  CHECK(all_reduce_figures(
             "noise\n{\"bytes\":8}\n{\"bytes\":8,\"in_place\":{\"seconds\":2e-6,\"busbw\":4e6}}\n{\"in_place\":{"
             "\"seconds\":1}}\n") == train::report::NumberTable{{"all_reduce_seconds", 2e-6}, {"bus_bandwidth", 4e6}});
-  CHECK(bench_figures("error: no\n{\"in_place\":{\"seconds\":null}}\n{").empty());
+  CHECK(all_reduce_figures("error: no\n{\"in_place\":{\"seconds\":null}}\n{").empty());
 }

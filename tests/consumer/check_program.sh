@@ -5,7 +5,8 @@
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
 #   modules      the same with the program in docs/modules.md, on one rank
-#   examples     the same with the other programs of examples/
+#   examples     the same with the other programs of examples/, and with the host program of examples/embedding
+#   tutorial     the same with the programs, answers and commands of docs/tutorial, but for the page of a CUDA kernel
 #   functor      the same with the page's element-wise function in a .cu file, by nvcc (CUDA=ON) or in the simulator
 #   pkg-config   builds examples/train.cpp by pkg-config and runs it, on one rank and on two; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
@@ -52,7 +53,7 @@ run_apart() {
   exit "$status"
 }
 case "$what" in
-  cmake | page | modules | pkg-config | examples | functor | subproject)
+  cmake | page | modules | pkg-config | examples | tutorial | functor | subproject)
     mkdir -p "$work_dir"
     if [ -z "${APART:-}" ]; then
       unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null && run_apart
@@ -191,7 +192,8 @@ check_functor() {
 # What each prints when it has learnt.
 check_examples() {
   local name programs=
-  for name in image_folder spirals regression autoencoder two_inputs; do programs+=";$source_dir/examples/$name.cpp"; done
+  for name in image_folder spirals regression autoencoder two_inputs first_tensor first_autograd own_layer own_dataset own_optimizer two_ranks \
+    mixed_precision fused_kernel; do programs+=";$source_dir/examples/$name.cpp"; done
   quietly configure cmake -S "$here/program" -B "$work_dir/examples" -DCMAKE_PREFIX_PATH="$prefix" \
     -DPROGRAMS="${programs#;}"
   quietly build cmake --build "$work_dir/examples"
@@ -202,6 +204,49 @@ check_examples() {
   run_example regression 'mean squared error 0\.00[0-9]*, mean absolute error 0\.0[0-9]*'
   run_example autoencoder 'mean squared error [0-9.]*, and after ten epochs 0\.[0-4][0-9]*'
   run_example two_inputs '(9[0-9]|100) % are right'
+  # (What these two print in full is compared by the test of the tutorial.)
+  run_example first_tensor 'f32\[3, 96, 96\], largest 1\.000' "$work_dir/examples/spots.png"
+  head -c 4 "$work_dir/examples/spots.png" | grep -q PNG || fail "first_tensor wrote no picture"
+  run_example first_autograd 'gradients agree with differences: true'
+  run_example own_layer '0\.5 times -0\.6 is about -0\.(29|3[01])'
+  run_example own_dataset 'epoch 20: loss 0\.[0-9]+, (9[5-9]|100) % of the test points are right' "$work_dir/examples/rings.safetensors"
+  run_example own_optimizer 'SGD 0\.[01][0-9]+, Adagrad 0\.000[0-9]'
+  run_example mixed_precision 'bf16: (8[5-9]|9[0-9]|100)[.0-9]* %, activations 1\.[0-9] MiB, 0 steps skipped, loss scale 1'
+  grep -qE '^fp16: (8[5-9]|9[0-9]|100)[.0-9]* %, activations 1\.[0-9] MiB, [0-9]+ steps skipped' "$work_dir/examples/mixed_precision.txt" ||
+    fail "mixed_precision: $(cat "$work_dir/examples/mixed_precision.txt")"
+  check_fused_kernel
+  check_two_ranks
+  check_embedding
+}
+# The fused function takes less memory, and computes the same.
+check_fused_kernel() {
+  local output=$work_dir/examples/fused_kernel.txt
+  run_example fused_kernel 'fused: [0-9.]+ MiB at most, [0-9.]+ ms'
+  awk '/largest difference/ { same = $NF <= 1e-5 } /^apart/ { apart = $2 } /^fused/ { fused = $2 } END { exit !(same && fused < 0.7 * apart) }' \
+    "$output" || fail "fused_kernel: $(cat "$output")"
+}
+# Two ranks take the steps that one takes, but for rounding.
+check_two_ranks() {
+  local output=$work_dir/examples/two_ranks.txt
+  run_example two_ranks 'all replicas are the same bits'
+  [ ${#two_ranks[@]} -gt 0 ] || return 0
+  grep -qx '2 ranks have tensor(\[10\., 20\.\], f32\[2\], cpu), the average is 15' "$output" || fail "two_ranks: $(cat "$output")"
+  "$work_dir/examples/two_ranks" | paste -d ' ' "$output" - | awk '/mean loss/ { n++; d = $5 - $NF; if (d * d > 1e-4) bad = 1 } END { exit bad || n != 4 }' ||
+    fail "two_ranks: one rank and two have other losses: $(cat "$output")"
+}
+# A host program predicts by the weights that own_dataset has left, and outlives a file that is none.
+check_embedding() {
+  local program=$work_dir/embedding/embedding weights=$work_dir/examples/rings.safetensors found
+  quietly configure cmake -S "$source_dir/examples/embedding" -B "$work_dir/embedding" -DCMAKE_PREFIX_PATH="$prefix"
+  quietly build cmake --build "$work_dir/embedding"
+  found=$(printf '0 1.2\n0 0\n1.9 1.9\n-0.9 0.8\n' | "$program" "$weights")
+  [ "$found" = "0 1.2 on the ring
+0 0 off the ring
+1.9 1.9 off the ring
+-0.9 0.8 on the ring" ] || fail "embedding: $found"
+  head -c 100 "$weights" >"$work_dir/embedding/damaged"
+  found=$("$program" "$work_dir/embedding/damaged" 2>&1 </dev/null) && fail "embedding takes a damaged file" || [ $? -eq 3 ]
+  [[ $found == "no predictions: $work_dir/embedding/damaged: "* ]] || fail "embedding: $found"
 }
 # run_example NAME PATTERN [ARGUMENT ...]: its last line, on one rank and on two
 run_example() {
@@ -242,6 +287,13 @@ left as it was: head.bias is [10], the model has [4]
 'head': N
 'towers.0': N
 'towers.1': N" ] || fail "not what the page says: $(cat "$output")"
+}
+
+check_tutorial() {
+  local pages=()
+  mapfile -t pages < <(cd "$source_dir/docs/tutorial" && ls [1-7]-*.md)
+  [ ${#pages[@]} -eq 7 ] || fail "docs/tutorial has ${#pages[@]} pages where 7 are known"
+  python3 "$here/check_tutorial.py" "$source_dir" "$prefix" "$work_dir" "${pages[@]}"
 }
 
 check_pkg_config() {
@@ -299,7 +351,7 @@ check_subproject() {
 }
 
 case "$what" in
-  install | cmake | examples | functor | modules | page | configure | subproject) "check_$what" ;;
+  install | cmake | examples | tutorial | functor | modules | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac

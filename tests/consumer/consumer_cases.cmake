@@ -49,6 +49,9 @@ if(TANDEM_PYTHON)
     FIXTURES_REQUIRED installed)
 endif()
 if(TANDEM_PYTHON AND TANDEM_HAS_PNG)
+  if(TANDEM_HAS_MPI AND TANDEM_BUILD_APPS)  # its commands are theirs
+    tandem_consumer_test("docs: tutorial, its programs, answers and commands" tutorial installed FIXTURES_REQUIRED installed)
+  endif()
   tandem_consumer_test("consumer: the programs of examples/ learn, on one rank and on two" examples installed
     FIXTURES_REQUIRED installed)
 endif()

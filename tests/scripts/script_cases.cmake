@@ -18,6 +18,7 @@ endif()
 add_test(NAME "scripts: offline_bundle.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 300)
+add_test(NAME "scripts: build_docs.sh" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/build_docs_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: run_ctest.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/run_ctest_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: check_all.sh"
@@ -75,6 +76,10 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
   add_test(NAME "scripts: new_op.py" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_new_op.py ${PROJECT_SOURCE_DIR})
   add_test(NAME "scripts: faults of headers and their examples are found" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_check_headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
+  add_test(NAME "scripts: the parts of the documentation's site"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_docs_site.py ${PROJECT_SOURCE_DIR}/scripts)
+  add_test(NAME "scripts: the tables of flags and of the environment"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_reference_pages.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: names in the documentation"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_docs.py ${PROJECT_SOURCE_DIR}/scripts)
 endif()
@@ -87,6 +92,11 @@ if(TANDEM_PYTHON AND TANDEM_BUILD_APPS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" 
     ${CMAKE_CURRENT_LIST_DIR}/test_check_snippets.py ${PROJECT_SOURCE_DIR}/scripts ${PROJECT_BINARY_DIR})
   set_tests_properties("docs: each snippet of a page has a rule, and compiles" "scripts: faults of snippets are found" PROPERTIES
     ENVIRONMENT CXX=${CMAKE_CXX_COMPILER} TIMEOUT 300 SKIP_RETURN_CODE 77)
+endif()
+# What programs say of their options depends on what they were built with.
+if(TANDEM_PYTHON AND TANDEM_BUILD_APPS AND TANDEM_HAS_MPI AND TANDEM_HAS_GLOO AND TANDEM_HAS_ONEDNN AND NOT TANDEM_HAS_CUDA)
+  add_test(NAME "docs: the tables of flags and of the environment"
+    COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/reference_pages.py ${PROJECT_BINARY_DIR})
 endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
   add_test(NAME "scripts: conv_bench, one process per contestant" COMMAND ${TANDEM_PYTHON}

@@ -136,6 +136,7 @@ TEST_CASE("what an epoch took is in its record") {
   epoch.exchange = tandem::comm::ExchangeTotals{
       .steps = 3, .bytes = 300, .early_bytes = 200, .seconds = 0.5, .waited_seconds = 0.25};
   epoch.layers = {{"conv1", 1.0, 2.0, 4.0}};
+  epoch.dead_relus = {{"conv1", 8, 3}};
   log.write(epoch);
   const Json record = file.records()[0];
   CHECK(record["time"] == Json({{"data", 0.5},
@@ -149,6 +150,7 @@ TEST_CASE("what an epoch took is in its record") {
   CHECK(record["exchange"] ==
         Json({{"steps", 3}, {"bytes", 300}, {"early_bytes", 200}, {"seconds", 0.5}, {"waited_seconds", 0.25}}));
   CHECK(record["layers"][0]["update_norm"] == 2.0);
+  CHECK(record["relus"] == Json::parse(R"([{"name": "conv1", "channels": 8, "dead": 3}])"));
 }
 
 TEST_CASE("a record of a run that diverged tells where") {

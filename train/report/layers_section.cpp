@@ -1,5 +1,6 @@
-// How large gradients, updates and weights of each layer were, epoch by epoch.
+// How large gradients, updates and weights of each layer were, and how many ReLUs were dead, epoch by epoch.
 #include "tandem/train/plot/palette.h"
+#include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/curves.h"
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/sections.h"
@@ -10,24 +11,40 @@
 namespace tandem::train::report {
 namespace {
 
-plot::LineChart chart_of(const RunData& run, const char* title, double (*figure)(const Layer&)) {
+/// A line for each name, over epochs.
+template <typename Item>
+plot::LineChart chart_of(const RunData& run, const char* title, std::vector<Item> Epoch::* items,
+                         double (*figure)(const Item&)) {
   plot::LineChart chart;
   chart.title = title;
   chart.x = {.title = "epoch", .whole = true};
-  chart.y.logarithmic = true;  // layers are of very different size
   std::map<std::string, std::size_t> places;
   for (const Epoch& epoch : run.epochs) {
-    for (const Layer& layer : epoch.layers) {
-      const auto [place, is_new] = places.emplace(layer.name, chart.series.size());
+    for (const Item& item : epoch.*items) {
+      const auto [place, is_new] = places.emplace(item.name, chart.series.size());
       if (is_new) {
-        chart.series.push_back({layer.name, plot::series_colour(place->second), {}, {}});
+        chart.series.push_back({item.name, plot::series_colour(place->second), {}, {}});
         chart.series.back().dashed = place->second / plot::kSeries.size() % 2 == 1;  // the colours come again
       }
       plot::Series& series = chart.series[place->second];
       series.x.push_back(static_cast<double>(epoch.epoch));
-      series.y.push_back(figure(layer));
+      series.y.push_back(figure(item));
     }
   }
+  return chart;
+}
+
+plot::LineChart norms_of(const RunData& run, const char* title, double (*figure)(const Layer&)) {
+  plot::LineChart chart = chart_of(run, title, &Epoch::layers, figure);
+  chart.y.logarithmic = true;  // layers are of very different size
+  return chart;
+}
+
+plot::LineChart dead_relus(const RunData& run) {
+  plot::LineChart chart = chart_of<Relu>(run, "Dead channels of ReLUs", &Epoch::relus,
+                                         [](const Relu& relu) { return relu.percent_dead(); });
+  chart.y.unit = plot::Unit::percent;
+  chart.y.include(0.0);
   return chart;
 }
 
@@ -35,10 +52,11 @@ plot::LineChart chart_of(const RunData& run, const char* title, double (*figure)
 
 void add_layers(HtmlWriter& html, const RunData& run) {
   const plot::LineChart charts[] = {
-      chart_of(run, "Norm of the gradient", [](const Layer& layer) { return layer.gradient_norm; }),
-      chart_of(run, "Norm of the weights", [](const Layer& layer) { return layer.weight_norm; }),
-      chart_of(run, "Update, as a share of the weights",
-               [](const Layer& layer) { return layer.update_norm / layer.weight_norm; })};
+      norms_of(run, "Norm of the gradient", [](const Layer& layer) { return layer.gradient_norm; }),
+      norms_of(run, "Norm of the weights", [](const Layer& layer) { return layer.weight_norm; }),
+      norms_of(run, "Update, as a share of the weights",
+               [](const Layer& layer) { return layer.update_norm / layer.weight_norm; }),
+      dead_relus(run)};
   if (!std::ranges::any_of(charts, has_figures)) return;
   html.element("h2", "Layers");
   html.open("div", {{"class", "grid"}});
@@ -46,7 +64,11 @@ void add_layers(HtmlWriter& html, const RunData& run) {
     if (has_figures(chart)) add_chart(html, chart);
   }
   html.close();
-  html.element("p", "At each epoch's last step; the gradient is that before clipping.", {{"class", "note"}});
+  html.element("p",
+               "Norms are of each epoch's last step; the gradient is that before clipping. A channel is dead that "
+               "gives 0 for every "
+               "image of the evaluation behind the epoch.",
+               {{"class", "note"}});
 }
 
 }  // namespace tandem::train::report

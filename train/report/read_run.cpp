@@ -57,6 +57,15 @@ std::vector<Layer> layers_of(const Json& json) {
   return layers;
 }
 
+std::vector<Relu> relus_of(const Json& json) {
+  std::vector<Relu> relus;
+  const Json* const list = find_field(json, "relus");
+  if (list == nullptr || !list->is_array()) return relus;
+  for (const Json& relu : *list)
+    relus.push_back({text_field(relu, "name"), number_field(relu, "channels"), number_field(relu, "dead")});
+  return relus;
+}
+
 class LogReader {
  public:
   LogReader(RunData& run, std::string path) : run_(run), path_(std::move(path)) {}
@@ -145,6 +154,7 @@ class LogReader {
     epoch.memory = number_table(json, "memory");
     epoch.exchange = number_table(json, "exchange");
     epoch.layers = layers_of(json);
+    epoch.relus = relus_of(json);
     // What the session before did behind its last checkpoint is not a part of the run.
     if (first_epoch_) epochs_.erase(epochs_.lower_bound(epoch.epoch), epochs_.end());
     first_epoch_ = false;

@@ -32,6 +32,13 @@ struct Layer {
   double gradient_norm = kMissing, update_norm = kMissing, weight_norm = kMissing;
 };
 
+/// How many of a ReLU's channels gave 0 for every image that was evaluated.
+struct Relu {
+  std::string name;
+  double channels = kMissing, dead = kMissing;
+  double percent_dead() const { return 100.0 * dead / channels; }
+};
+
 /// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent. A test that was
 /// done once, at the end, is in the record of the result: it is that of the last epoch here.
 struct Epoch {
@@ -46,6 +53,7 @@ struct Epoch {
   NumberTable memory;         ///< bytes by kind
   NumberTable exchange;       ///< of gradients: steps, bytes, seconds, waited_seconds; or empty
   std::vector<Layer> layers;  ///< at the epoch's last step; or empty
+  std::vector<Relu> relus;    ///< in the evaluation behind it; or empty
 };
 
 /// Its figures by their names in the log.

@@ -2,6 +2,7 @@
 #include "tandem/comm/doctor/status_board.h"
 
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/doctor/activity.h"
 #include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
 #include "tests/support/catch.h"
@@ -10,10 +11,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -149,4 +154,29 @@ TEST_CASE("texts are cut to their place, and read whole") {
   CHECK(text.get() == "sixteen letters.");
   text.set("");
   CHECK(text.get().empty());
+}
+
+TEST_CASE("what it costs that the range of a rank is shown", "[.timing]") {
+  const auto median_ns = [] {
+    constexpr int kRounds = 9, kTimes = 100'000;
+    std::vector<double> all;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kTimes; ++i)
+        const ProfileRange range([] { return std::string("backward conv2d [64, 32, 16, 16]"); });
+      all.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
+                    kTimes);
+    }
+    std::ranges::nth_element(all, all.begin() + kRounds / 2);
+    return all[kRounds / 2];
+  };
+  const auto status = std::make_unique<RankStatus>();
+  const double unseen = median_ns();
+  const ShownActivity shown(*status);
+  const double seen = median_ns();
+  const detail::PathScope path("features.7");
+  const double of_module = median_ns();
+  WARN("a range that nobody sees " << unseen << " ns, one that is shown " << seen << " ns, in a module " << of_module
+                                   << " ns");
+  CHECK(unseen < seen);
 }

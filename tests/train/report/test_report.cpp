@@ -161,12 +161,14 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
   four_epochs()
       .add(R"({"record":"epoch","epoch":5,"train_loss":0.5,"time":{"forward":1.0,"communication":0.3},)"
            R"("exchange":{"steps":10,"bytes":20480,"seconds":0.5,"waited_seconds":0.02},)"
-           R"("layers":[{"name":"conv<1>","gradient_norm":0.5,"update_norm":0.01,"weight_norm":4.0}]})")
+           R"("layers":[{"name":"conv<1>","gradient_norm":0.5,"update_norm":0.01,"weight_norm":4.0}],)"
+           R"("relus":[{"name":"relu<2>","channels":8,"dead":3}]})")
       .write(folder);
   const std::string without = page_of(folder);
   CHECK(!has(without, "<h2>Profile"));
-  for (const char* const part : {"<h2>Layers", ">Norm of the gradient</h3>", "conv&lt;1&gt;", ">2.00 ms</b>",
-                                 ">2 KiB</b>", ">40 KiB/s</b>", ">Exchange of gradients, ms per step</h3>"})
+  for (const char* const part :
+       {"<h2>Layers", ">Norm of the gradient</h3>", "conv&lt;1&gt;", "relu&lt;2&gt;", ">Dead channels of ReLUs</h3>",
+        ">2.00 ms</b>", ">2 KiB</b>", ">40 KiB/s</b>", ">Exchange of gradients, ms per step</h3>"})
     CHECK_THAT(without, ContainsText(part));
   const std::string ops = R"({"steps":2,"flops_per_second":8e9,"seconds":0.008,"ops":[{"name":"conv<3>","calls":4,)"
                           R"("seconds":0.006,"flops":12e6,"bytes":0}],"peak_bytes":3145728,)"

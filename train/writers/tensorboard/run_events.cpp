@@ -69,6 +69,7 @@ void RunEvents::write(const EpochRecord& r, std::int64_t step) {
     add("update_norm/" + layer.name, layer.update_norm);
     add("weight_norm/" + layer.name, layer.weight_norm);
   }
+  for (const DeadRelus& relu : r.dead_relus) add("dead_relus/" + relu.name, relu.percent());
   writer_.flush();
 }
 

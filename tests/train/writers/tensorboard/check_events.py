@@ -171,6 +171,9 @@ def check_costs(events, epochs, run):
     for place, layer in enumerate(epochs[0]["layers"]):
         for norm in ("gradient_norm", "update_norm", "weight_norm"):
             check_series(f"{norm}/{layer['name']}", [epoch["layers"][place][norm] for epoch in epochs])
+    check(len(epochs[0]["relus"]) >= 2, f"{epochs[0]}")
+    for place, relu in enumerate(epochs[0]["relus"]):
+        check_series(f"dead_relus/{relu['name']}", [100.0 * epoch["relus"][place]["dead"] / relu["channels"] for epoch in epochs])
     with open(os.path.join(run, "evaluation.json")) as file:
         evaluation = json.load(file)
     for entry in evaluation["per_class"]:
@@ -182,7 +185,7 @@ def check_run(program, work):
     """A whole run of cifar_train, and what it goes on with."""
     run = os.path.join(work, "runs", "first")
     command = [program, *("--dataset synthetic --limit-train 64 --limit-test 16 --model mnist_cnn --layers 2 --threads 1 "
-                          "--global-batch-size 16 --log-every 1 --log-norms --histograms --progress none --run-dir").split(), run]
+                          "--global-batch-size 16 --log-every 1 --log-norms --log-dead-relus --histograms --progress none --run-dir").split(), run]
     with open(os.path.join(work, "evaluation.json"), "w") as file:
         json.dump({"classes": ["cat", "dog"], "worst": []}, file)
     for epochs, more in (("1", []), ("2", ["--resume", "auto"])):
