@@ -40,11 +40,11 @@ steps() {
 
 train_a_little="scripts/run.sh --dataset synthetic --limit-train 2048 --limit-test 512 --epochs 2 --check-replicas"
 
-# A line of the Dockerfile is a command, so that a fresh system stands in for an image.
+# A line of the Dockerfile is a command, so that a fresh system stands in for an image, with the PATH that images have.
 check_container() {
   local commands environment
   mapfile -t commands < <(sed -nE 's/^(RUN|CMD) (exec )?//p' Dockerfile)
-  environment="export $(sed -n 's/^ENV //p' Dockerfile);"
+  environment="export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin $(sed -n 's/^ENV //p' Dockerfile);"
   [ ${#commands[@]} -ge 3 ] || { echo "the Dockerfile has no commands"; return 1; }
   scripts/check_debian.sh bookworm "${commands[@]/#/$environment }"
 }

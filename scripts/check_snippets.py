@@ -16,6 +16,8 @@ What is done with a block:
     dockerfile    is the tree's Dockerfile, but for comments
     python, json, toml, cmake    are parsed; a project with the lines of cmake is configured. Files that a command names are written before
 
+Each program of examples/ must be named by a file of tests/consumer/, which runs it.
+
 Comments right above a block say what the block does not:
 
     <!-- not run: REASON -->        nothing is done with it
@@ -33,25 +35,21 @@ Prints how many blocks and commands there are of each kind. Exit code 1 if somet
 """
 import ast
 import collections
-import fnmatch
 import json
-import os
 import pathlib
 import re
-import shutil
-import signal
 import subprocess
 import tempfile
 import tomllib
 
 import command_line
 import page_blocks
+import scratch_tree
 import snippet_programs
 import snippet_rules
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMEOUT = 300  # seconds for a command
-FIGURE = re.compile(r"\d[\d,.:]*(e[+-]?\d+)?(s\b)?|[KMG](?=iB\b)")  # a duration is 21s or 1:20
+FIGURE = re.compile(r"-?\d[\d,.:]*(e[+-]?\d+)?(s\b)?|[KMG](?=iB\b)")  # a duration is 21s or 1:20
 
 
 def tests_of(build):
@@ -81,99 +79,21 @@ def sessions_of(block):
         yield block.line + block.text.count("\n", 0, part.start()), part[1], part[2]
 
 
+def needs_tree(block):
+    """Whether something of a block may run, or be there for what runs."""
+    return block.kind in ("sh", "console", "cmake") or block.text.startswith("$ ") or bool(block.marks.keys() & {"file", "output of"})
+
+
 def is_whole(command):
     return subprocess.run(["bash", "-n"], input=command, capture_output=True, text=True).returncode == 0
 
 
-class Rules:
-    """The tables of snippet_rules, and which of their lines were needed."""
-
-    def __init__(self, tests):
-        self.tests, self.needed, self.problems = tests, set(), []
-
-    def need(self, table, line):
-        self.needed.add((table, line))
-
-    def tested(self, block):
-        """The test that has this block, if there is one."""
-        for line in snippet_rules.TESTED:
-            pattern, which, test = line
-            if fnmatch.fnmatch(block.page, pattern) and (which == "all" or which == block.kind or which == "titled" and block.title):
-                self.need("TESTED", line)
-                return self.known(test, block.place)
-        return None
-
-    def known(self, test, place):
-        if test not in self.tests and not (test.startswith("tests/") and (ROOT / test).is_file()):
-            self.problems.append(f"{place}: there is no test '{test}'")
-        return test
-
-    def elsewhere(self, command):
-        """Why a command is not run, or None."""
-        for line in snippet_rules.ELSEWHERE:
-            pattern, reason = line
-            if re.search(pattern, command, re.MULTILINE):
-                self.need("ELSEWHERE", line)
-                for test in re.findall(r"the test '([^']+)'", reason):
-                    self.known(test, "scripts/snippet_rules.py")
-                return reason
-        return None
-
-    def shortened(self, command):
-        for line in snippet_rules.SHORTER:
-            pattern, replacement = line
-            changed = re.sub(pattern, replacement, command, flags=re.MULTILINE)
-            if changed != command:
-                self.need("SHORTER", line)
-                command = changed
-        return command
-
-    def idle(self):
-        """The lines that nothing needed."""
-        for table in ("TESTED", "ELSEWHERE", "SHORTER"):
-            for line in getattr(snippet_rules, table):
-                if (table, line) not in self.needed:
-                    yield f"scripts/snippet_rules.py: no page needs the line of {table} with '{line[0]}'"
-
-
-class Scratch:
-    """A copy of the tree in which commands run, with the build in its place."""
-
-    def __init__(self, folder, build):
-        self.tree, self.home, self.build = folder / "tree", folder / "home", build
-        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-        for file in listed.stdout.split("\0")[:-1]:
-            if os.path.lexists(ROOT / file):
-                (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / file, self.tree / file, follow_symlinks=False)
-        (self.tree / "build").mkdir()
-        (self.tree / "build/cpu").symlink_to(build)
-        self.home.mkdir()
-        self.is_installed = False
-        self.environment = dict(os.environ, HOME=str(self.home), PATH=f"{build / 'apps'}:{os.environ['PATH']}", OMP_NUM_THREADS="1",
-                                OMPI_MCA_btl_vader_single_copy_mechanism="none", LC_ALL="C.UTF-8",
-                                http_proxy="http://127.0.0.1:9", https_proxy="http://127.0.0.1:9")
-        for line in (ROOT / "scripts/mpi.env").read_text().splitlines():
-            if line[:1].isupper():
-                self.environment.setdefault(*line.split("=", 1))
-
-    def install(self):
-        """The library in ~/tandem, when it is needed for the first time."""
-        if not self.is_installed:
-            subprocess.run(["cmake", "--install", self.build, "--prefix", self.home / "tandem"], stdout=subprocess.DEVNULL, check=True)
-        self.is_installed = True
-
-    def run(self, command, folder=None):
-        """All that is printed, and the exit code; a command that takes too long is killed with its children."""
-        if "~/tandem" in command or "$HOME/tandem" in command:
-            self.install()
-        process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command], cwd=folder or self.tree, env=self.environment, text=True, errors="replace",
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            return process.communicate(timeout=TIMEOUT)[0], process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return process.communicate()[0] + f"takes more than {TIMEOUT} s\n", 124
+def untested_examples():
+    """What is wrong with examples/, if a program there is one that no test runs."""
+    tests = "\n".join(file.read_text() for file in (ROOT / "tests/consumer").glob("*.*") if file.suffix in (".sh", ".cmake"))
+    for file in sorted((ROOT / "examples").rglob("*.c*")):
+        if file.suffix in (".cpp", ".cu") and not re.search(rf"\b({file.stem}|{file.parent.name}/)", tests.replace("examples/", "")):
+            yield f"{file.relative_to(ROOT)}: no file of tests/consumer/ names it"
 
 
 def is_printed(line, output, exact):
@@ -212,6 +132,8 @@ class Checker:
     def page(self, path, name):
         blocks = list(page_blocks.blocks_of(path, name))
         self.exports, self.output, surrounded = "", None, []  # what is exported, and printed by the last commands
+        if self.scratch and any(map(needs_tree, blocks)):
+            self.scratch.begin()
         for block in blocks:
             if "file" in block.marks and self.scratch:
                 (self.scratch.tree / block.marks["file"]).write_text(block.text)
@@ -333,6 +255,7 @@ class Checker:
             return
         program = snippet_programs.functions_of(self.fragments)
         if not self.quick:
+            self.scratch.begin()
             for block in self.fragments:
                 self.prepare(block)
         if self.quick:
@@ -359,9 +282,9 @@ def main():
     for page in pages:
         if not page.is_file():
             command_line.complain(f"{page}: no such page")
-    rules = Rules(tests_of(build))
+    rules = snippet_rules.Rules(tests_of(build))
     with tempfile.TemporaryDirectory() as folder:
-        scratch = None if arguments.quick else Scratch(pathlib.Path(folder), build)
+        scratch = None if arguments.quick else scratch_tree.ScratchTree(pathlib.Path(folder), build)
         checker = Checker(rules, scratch, build, arguments.quick)
         for page in pages:
             try:
@@ -369,7 +292,7 @@ def main():
             except page_blocks.PageError as error:
                 checker.problems.append(str(error))
         checker.finish_fragments()
-    problems = checker.problems + rules.problems + ([] if arguments.pages else list(rules.idle()))
+    problems = checker.problems + rules.problems + ([] if arguments.pages else [*rules.idle(), *untested_examples()])
     for what, count in sorted(checker.counts.items()):
         print(f"{count:4} {what}")
     for reason, count in sorted(checker.reasons.items()):

@@ -7,6 +7,8 @@ import textwrap
 import extract_example
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Commands and code that stand in no fence, where this script would not see them.
+BARE = re.compile(r"    (mpirun|srun|docker|cmake|tandem\w*|cifar_train|(scripts|build)/\S+|pip|export) .|    \w+::\w+ ")
 FENCE = re.compile(r"( *)```+\s*([^`\s]*)")
 MARKS = ("not run", "checked by", "prepare", "given", "file", "output of", "exact", "drawing", "fails", "quoted")
 COMMENT = re.compile(rf"({'|'.join(MARKS)})\s*(?::\s*(.*))?", re.DOTALL)
@@ -66,6 +68,8 @@ def blocks_of(path, name):
             marks = marks | marks_of(re.sub(r"^\s*<!--|-->.*$", "", comment, flags=re.DOTALL), f"{name}:{begin}")
         elif titled:
             title = titled[1]
+        elif BARE.match(line) and not lines[number - 2].strip():
+            raise PageError(f"{name}:{number}: commands and code stand between lines of ```")
         elif line.strip():
             if marks.keys() - {"quoted"}:
                 raise PageError(f"{name}:{number}: no block behind the comment '{next(iter(marks))}'")

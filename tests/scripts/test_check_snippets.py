@@ -108,6 +108,7 @@ WRONG = {
     "<!-- exact: yes -->\n```sh\ntrue\n```\n": "{}:1: the comment 'exact' takes no words",
     "<!-- checked by: scripts: nothing -->\n```sh\ntrue\n```\n": "{}:3: there is no test 'scripts: nothing'",
     "```sh\ntrue\nfor i in 1; do\n```\n": "{}:3: the shell cannot read this command",
+    "So:\n\n    mpirun -np 2 tandem train\n": "{}:3: commands and code stand between lines of ```",
     "```sh\ntrue\n": "{}:1: a block without an end",
     "```json\n{3}\n```\n": "{}:2: ",
     "```dockerfile\nFROM scratch\n```\n": "{}:2: Dockerfile has other lines",
@@ -161,16 +162,20 @@ def check_pages(folder):
 
 def check_rules():
     """Every line of the tables must be needed, and every test that they name be there."""
-    snippet_rules.TESTED = [("docs/*.md", "titled", "t"), ("x.md", "all", "gone")]
+    snippet_rules.TESTED = [("docs/*.md", "titled", "t"), ("x.md", "all", "gone"), ("y.md", "all but sh", "t")]
     snippet_rules.ELSEWHERE = [("^sudo ", "as the test 'gone' does"), ("^never", "never")]
     snippet_rules.SHORTER = [(r"--epochs \d+", "--epochs 1"), ("^idle", "")]
-    rules = check_snippets.Rules({"t"})
+    rules = snippet_rules.Rules({"t"})
     block = check_snippets.page_blocks.Block("docs/a.md", 3, "cpp", "", "a.cpp", {})
     check(rules.tested(block) == "t", "a titled block is that of its page's test")
     block.title = ""
     check(rules.tested(block) is None, "a block without a title is not")
     block.page = "x.md"
     check(rules.tested(block) == "gone" and rules.problems == ["x.md:3: there is no test 'gone'"], f"a test that is not there: {rules.problems}")
+    block.page = "y.md"
+    check(rules.tested(block) == "t", "every block but those of sh")
+    block.kind = "sh"
+    check(rules.tested(block) is None, "those of sh are run")
     check(rules.elsewhere("sudo reboot") and rules.elsewhere("echo") is None, "commands that are not run")
     check(rules.problems[1:] == ["scripts/snippet_rules.py: there is no test 'gone'"], f"a reason's test: {rules.problems}")
     check(rules.shortened("train --epochs 30") == "train --epochs 1", "commands are shortened")
@@ -181,7 +186,21 @@ def check_rules():
 if not shutil.which("git") or subprocess.run(["git", "-C", sys.argv[1], "ls-files"], capture_output=True).returncode != 0:
     print("commands of pages run in a copy of a checkout, and git knows none here")
     sys.exit(77)
+def check_examples(root):
+    """A program of examples/ that no test names."""
+    (root / "examples/deep").mkdir(parents=True)
+    (root / "tests/consumer").mkdir(parents=True)
+    for name in ("known.cpp", "train.cpp", "deep/kernel.cu"):
+        (root / "examples" / name).touch()
+    (root / "tests/consumer/check.sh").write_text("run examples/known.cpp; build deep/; run_train\n")
+    check_snippets.ROOT = root
+    found = list(check_snippets.untested_examples())
+    check(found == ["examples/train.cpp: no file of tests/consumer/ names it"], f"an example without a test: {found}")
+
+
 check_rules()
+with tempfile.TemporaryDirectory() as folder:
+    check_examples(pathlib.Path(folder))
 with tempfile.TemporaryDirectory() as folder:
     check_pages(folder)
 for failure in failures:
