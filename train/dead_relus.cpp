@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <utility>
 
 namespace tandem::train {
 namespace {
@@ -21,11 +22,12 @@ bool ends_in_relu(const layers::Module& module) {
 
 /// [C], f32
 Tensor sums_of_channels(const Tensor& output) {
+  if (output.rank() < 2) return autograd::cast(autograd::sum(output), DType::f32).view({1});
   const int channels = output.rank() == 4 ? 1 : output.rank() - 1;
   std::vector<int> others;
   for (int dim = 0; dim < output.rank(); ++dim)
     if (dim != channels) others.push_back(dim);
-  return autograd::cast(others.empty() ? output : autograd::sum(output, others), DType::f32);
+  return autograd::cast(autograd::sum(output, others), DType::f32);
 }
 
 }  // namespace
@@ -40,6 +42,13 @@ DeadReluMeter::DeadReluMeter(layers::Module& model) {
 
 DeadReluMeter::~DeadReluMeter() {
   for (layers::RemovableHandle& hook : hooks_) hook.remove();
+}
+
+ForwardFunction DeadReluMeter::watched(ForwardFunction forward) {
+  return [this, own = std::move(forward)](layers::Module& model, const data::Batch& batch) {
+    calls_.clear();
+    return run_forward(own, model, batch);
+  };
 }
 
 void DeadReluMeter::add(const std::string& module, const Tensor& output) {

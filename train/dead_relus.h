@@ -4,6 +4,7 @@
 #include "tandem/comm/process_group.h"
 #include "tandem/core/tensor.h"
 #include "tandem/layers/module.h"
+#include "tandem/train/forward.h"
 #include "tandem/train/records.h"
 
 #include <map>
@@ -14,9 +15,10 @@ namespace tandem::train {
 
 /// Looks, while it lives, at what each ReLU of a model gives: modules of class ReLU, and layers with a fused one. A
 /// channel (dimension 1 of an output [N, C, H, W], else the last one) that is 0 for every image and at every place is
-/// dead: by these images no gradient reaches its weights. A module that a forward pass of the model calls several times
-/// counts as one ReLU for each call. Layers that one kernel computes at once are computed apart meanwhile.
-/// Example:
+/// dead: by these images no gradient reaches its weights. Of an output with fewer than two dimensions all is one
+/// channel; a NaN is not 0. autograd::relu() in a module of another class is not seen, as behind the sum of a
+/// BasicBlock. A module that a forward pass of the model calls several times counts as one ReLU for each call. Layers
+/// that one kernel computes at once are computed apart meanwhile. Example:
 ///     #include "tandem/train/evaluation.h"
 ///     std::vector<DeadRelus> dead_in(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group) {
 ///       DeadReluMeter meter(model);
@@ -29,6 +31,10 @@ class DeadReluMeter {
   ~DeadReluMeter();
   DeadReluMeter(const DeadReluMeter&) = delete;
   DeadReluMeter& operator=(const DeadReluMeter&) = delete;
+
+  /// The same function, by which a pass begins: for models that are not called as model(input), but by a function of
+  /// their own, so that each batch is a pass. To be called while this lives.
+  ForwardFunction watched(ForwardFunction forward);
 
   /// Of the images that all ranks saw, in the order of the forward pass; empty on a rank that saw none. Collective.
   std::vector<DeadRelus> dead_relus(comm::ProcessGroup& group) const;

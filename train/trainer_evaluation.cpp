@@ -50,9 +50,11 @@ std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split,
   EvaluationDetails details;
   std::optional<DeadReluMeter> relus;
   if (options_.dead_relus) relus.emplace(parts_.model);
+  const Scoring scoring =
+      relus ? Scoring(options_.loss, options_.metrics, 0.0, relus->watched(options_.forward)) : test_scoring_;
   std::optional<Scores> scores =
       evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,
-                      parts_.group, test_scoring_, options_.detailed ? &details : nullptr);
+                      parts_.group, scoring, options_.detailed ? &details : nullptr);
   const std::int64_t epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle: a run of so many steps
   if (scores && relus) dead_relus_ = relus->dead_relus(parts_.group);
   if (scores && options_.detailed) evaluated_ = {split, epoch, scores->metrics, std::move(details)};

@@ -37,9 +37,22 @@ constexpr Bench kBenches[] = {
      [](const std::string& folder, const std::string& /*output*/) { return convolution_figures_in(folder); }},
 };
 
+/// Whether a field is a list that has something.
+bool has_entries(const Json& whole, const char* name) {
+  const Json* const list = train::report::find_field(whole, name);
+  return list != nullptr && list->is_array() && !list->empty();
+}
+
+bool has_one_impl(const Json& results) {
+  return std::ranges::all_of(results, [first = train::report::text_field(results.front(), "impl")](const Json& result) {
+    return train::report::text_field(result, "impl") == first;
+  });
+}
+
 /// Of those of one pass: kMissing where a convolution has none, and of no convolutions.
 double seconds_of(const Json& results, std::string_view pass) {
-  double sum = train::report::kMissing;
+  double sum = 0.0;
+  bool has_some = false;
   for (const Json& result : results) {
     if (train::report::text_field(result, "pass") != pass) continue;
     const Json* const layer = train::report::find_field(result, "layer");
@@ -47,9 +60,10 @@ double seconds_of(const Json& results, std::string_view pass) {
     if (times == nullptr || times->is_null()) times = train::report::find_field(result, "cold_seconds");
     if (layer == nullptr || times == nullptr) return train::report::kMissing;
     const double seconds = train::report::number_field(*times, "median") * train::report::number_field(*layer, "count");
-    sum = std::isnan(sum) ? seconds : sum + seconds;
+    sum += seconds;
+    has_some = true;
   }
-  return sum;
+  return has_some ? sum : train::report::kMissing;
 }
 
 }  // namespace
@@ -78,9 +92,9 @@ NumberTable all_reduce_figures(const std::string& output) {
 NumberTable convolution_figures(const std::string& json) {
   const Json whole = train::parse_json(json);
   const Json* const complete = train::report::find_field(whole, "complete");
+  if (complete == nullptr || *complete != true || !has_entries(whole, "results")) return {};
   const Json* const results = train::report::find_field(whole, "results");
-  if (complete == nullptr || *complete != true || results == nullptr || !results->is_array() || results->empty())
-    return {};
+  if (has_entries(whole, "skipped") || has_entries(whole, "wrong") || !has_one_impl(*results)) return {};
   return {{"conv_forward_seconds", seconds_of(*results, "fwd")},
           {"conv_backward_seconds", seconds_of(*results, "bwd")}};
 }

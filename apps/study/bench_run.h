@@ -29,7 +29,8 @@ const Bench* find_bench(std::string_view program);
 train::report::NumberTable all_reduce_figures(const std::string& output);
 
 /// Of the text of a file of conv_bench --json FILE: conv_forward_seconds and conv_backward_seconds, sums of the medians
-/// of all convolutions, each as often as its network has it. Empty where it did not come to its end.
+/// of all convolutions, each as often as its network has it. Empty where it did not come to its end, left a convolution
+/// out, whose time the sums would lack, or timed several implementations, of which they would be no one's.
 train::report::NumberTable convolution_figures(const std::string& json);
 
 }  // namespace tandem::study

@@ -5,6 +5,8 @@
 #include "tandem/core/error.h"
 #include "tandem/train/report/json_fields.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -43,11 +45,17 @@ KeptRun look_at_bench(const fs::path& folder, const Bench& bench) {
   std::error_code unknown;
   const fs::path file = folder / kExitFile;
   if (!fs::exists(file, unknown)) return kept;
-  const std::string output = output_of(folder);
-  kept.figures = bench.figures(folder.string(), output);
+  const std::string output = output_of(folder), last = last_line(output);
   kept.outcome = RunOutcome::failed;
   kept.reason = last_error(output);
-  if (kept.reason.empty()) kept.reason = "it told no figures";
+  if (kept.reason.empty())
+    kept.reason = last.empty() ? "it told no figures" : fmt::format("it told no figures, behind '{}'", last);
+  try {
+    kept.figures = bench.figures(folder.string(), output);
+  } catch (const Error& error) {
+    kept.reason = error.what();
+    return kept;
+  }
   if (train::report::read_text(file.string(), kMostOutput) == "0" && !kept.figures.empty()) {
     kept.outcome = RunOutcome::finished;
     kept.reason.clear();

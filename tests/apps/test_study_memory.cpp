@@ -55,3 +55,21 @@ TEST_CASE("a failure that two variants share is that of both") {
   write(second / kOutputFile, "error: no data\n");
   CHECK(find_run(runs.path().string(), plan, plan.runs[1]).reason == "no data");
 }
+
+TEST_CASE("a benchmark that told no figures, or a file that cannot be read, is one run that failed") {
+  const test::TemporaryDirectory runs;
+  Plan plan = plan_of("[grid]\nlr = [0.1]\n");
+  plan.study.program = "conv_bench";
+  const std::filesystem::path folder = runs.path() / plan.runs[0].folder, file = folder / "conv_bench.json";
+  const auto found = [&] { return find_run(runs.path().string(), plan, plan.runs[0]); };
+  write(folder / kExitFile, "0");
+  CHECK(found().reason == "it told no figures");
+  write(folder / kOutputFile, "a table\nnote: left out: conv1: cudnn: no plan\n");
+  write(file, R"({"complete":true,"skipped":["conv1"],"results":[{"pass":"fwd"}]})");
+  CHECK(found().outcome == RunOutcome::failed);
+  CHECK(found().reason == "it told no figures, behind 'note: left out: conv1: cudnn: no plan'");
+  std::filesystem::remove(file);
+  std::filesystem::create_directories(file);
+  CHECK(found().outcome == RunOutcome::failed);
+  CHECK(found().reason.find("conv_bench.json") != std::string::npos);
+}

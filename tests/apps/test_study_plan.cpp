@@ -144,6 +144,18 @@ TEST_CASE("times of convolutions are sums over layers, each as often as it is th
   CHECK(convolution_figures(R"({"complete":false,"results":[)" + results + "]}").empty());
   CHECK(convolution_figures(R"({"complete":true,"results":[]})").empty());
   CHECK(convolution_figures("{").empty());
+  CHECK(convolution_figures(R"({"complete":true,"skipped":["conv1: cudnn: no plan"],"results":[)" + results + "]}")
+            .empty());
+  CHECK(convolution_figures(R"({"complete":true,"wrong":["conv1: cudnn: 2 is not 1"],"results":[)" + results + "]}")
+            .empty());
+  CHECK(convolution_figures(R"({"complete":true,"skipped":[],"wrong":[],"results":[)" + results + "]}").size() == 2);
+  CHECK(convolution_figures(R"({"complete":true,"results":[)" + results + "," +
+                            result("fwd", 1, 1.0, R"("impl":"ours")") + "]}")
+            .empty());
+  const train::report::NumberTable damaged = convolution_figures(
+      R"({"complete":true,"results":[)" + result("fwd", 1, 2.0, "\"x\":1") + "," +
+      result("fwd", 1, 0.0, R"("cold_seconds":{})") + "," + result("fwd", 1, 2.0, "\"x\":1") + "]}");
+  CHECK(std::isnan(train::report::figure_in(damaged, "conv_forward_seconds")));
   CHECK(find_bench("conv_bench")->options("a/b") == std::vector<std::string>{"--json=a/b/conv_bench.json"});
   CHECK(find_bench("cifar_train") == nullptr);
 }

@@ -4,6 +4,7 @@
 #include "tandem/autograd/functions/arithmetic.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/data/batch.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
@@ -114,8 +115,26 @@ TEST_CASE("fused ReLUs count, and layers without one do not") {
   CHECK_FALSE(conv.is_observed());
 }
 
+TEST_CASE("an output without channels is one, however many images its batches have") {
+  layers::ReLU model;
+  Relus relus;
+  comm::run_thread_ranks(1, [&](comm::ProcessGroup& group) {
+    const autograd::NoGrad no_grad;
+    DeadReluMeter meter(model);
+    model(Tensor::full({3}, -1.0));
+    model(Tensor::full({}, -1.0));
+    relus = meter.dead_relus(group);
+    model(Tensor::full({2}, 1.0));
+    for (const DeadRelus& alive : meter.dead_relus(group)) relus.push_back(alive);
+  });
+  CHECK(relus == Relus{{"", 1, 1}, {"", 1, 0}});
+}
+
 TEST_CASE("a trainer has the dead ReLUs of each evaluation where they are asked for, and the same weights") {
-  const auto run = [](bool dead_relus) {
+  const ForwardFunction by_itself = [](layers::Module& model, const data::Batch& batch) {
+    return model.forward(batch.images);  // the model's own hooks don't see it
+  };
+  const auto run = [](bool dead_relus, const ForwardFunction& forward = {}) {
     layers::Initializer initializer(1);
     layers::Sequential model;
     model.add<layers::Flatten>();
@@ -126,7 +145,7 @@ TEST_CASE("a trainer has the dead ReLUs of each evaluation where they are asked 
     optim::SGD optimizer(model.parameters(), {.lr = 0.1});
     const data::ImageDataset images = data::make_synthetic({.count = 20, .channels = 1, .side = 8, .seed = 3});
     data::Loader training(images, {.global_batch_size = 8}), testing(images, {.global_batch_size = 8});
-    Trainer trainer(model, optimizer, training, {.test = &testing, .dead_relus = dead_relus});
+    Trainer trainer(model, optimizer, training, {.test = &testing, .dead_relus = dead_relus, .forward = forward});
     const EpochRecord record = trainer.fit(2);
     return std::pair(record.dead_relus, model.parameters()[0].to_vector<float>());
   };
@@ -137,6 +156,7 @@ TEST_CASE("a trainer has the dead ReLUs of each evaluation where they are asked 
   CHECK(relus[0].dead >= 2);
   CHECK(relus[0].dead < 8);
   CHECK(relus[0].percent() == 12.5 * static_cast<double>(relus[0].dead));
+  CHECK(run(true, by_itself).first == relus);
   const auto [none, same] = run(false);
   CHECK(none.empty());
   CHECK(same == weights);

@@ -57,12 +57,15 @@ std::vector<Layer> layers_of(const Json& json) {
   return layers;
 }
 
+/// Without those of which no share of channels can be told.
 std::vector<Relu> relus_of(const Json& json) {
   std::vector<Relu> relus;
   const Json* const list = find_field(json, "relus");
   if (list == nullptr || !list->is_array()) return relus;
-  for (const Json& relu : *list)
-    relus.push_back({text_field(relu, "name"), number_field(relu, "channels"), number_field(relu, "dead")});
+  for (const Json& item : *list) {
+    const Relu relu{text_field(item, "name"), number_field(item, "channels"), number_field(item, "dead")};
+    if (relu.channels > 0.0 && relu.dead >= 0.0 && relu.dead <= relu.channels) relus.push_back(relu);
+  }
   return relus;
 }
 

@@ -162,10 +162,12 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
       .add(R"({"record":"epoch","epoch":5,"train_loss":0.5,"time":{"forward":1.0,"communication":0.3},)"
            R"("exchange":{"steps":10,"bytes":20480,"seconds":0.5,"waited_seconds":0.02},)"
            R"("layers":[{"name":"conv<1>","gradient_norm":0.5,"update_norm":0.01,"weight_norm":4.0}],)"
-           R"("relus":[{"name":"relu<2>","channels":8,"dead":3}]})")
+           R"("relus":[{"name":"relu<2>","channels":8,"dead":3},{"name":"none","channels":0,"dead":0},)"
+           R"({"name":"more","channels":8,"dead":9},{"name":"less","channels":8,"dead":-1},{"name":"half"},7]})")
       .write(folder);
   const std::string without = page_of(folder);
   CHECK(!has(without, "<h2>Profile"));
+  for (const char* const damaged : {">none<", ">more<", ">less<", ">half<"}) CHECK(!has(without, damaged));
   for (const char* const part :
        {"<h2>Layers", ">Norm of the gradient</h3>", "conv&lt;1&gt;", "relu&lt;2&gt;", ">Dead channels of ReLUs</h3>",
         ">2.00 ms</b>", ">2 KiB</b>", ">40 KiB/s</b>", ">Exchange of gradients, ms per step</h3>"})
