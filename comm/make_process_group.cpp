@@ -17,8 +17,12 @@ namespace {
 const BackendEntry& entry_of(std::string_view name) {
   const auto found = std::ranges::find(backends(), name, &BackendEntry::name);
   if (found == backends().end()) throw AgreedError(unknown_name("backend", name, backend_names()));
-  if (const std::string_view missing = found->missing(); !missing.empty())
-    throw AgreedError(fmt::format("backend {}: {}; or choose backend {}", name, missing, found->instead));
+  if (const std::string_view missing = found->missing(); !missing.empty()) {
+    const auto instead = std::ranges::find(backends(), found->instead, &BackendEntry::name);
+    const bool is_there = instead != backends().end() && instead->missing().empty();
+    throw AgreedError(
+        fmt::format("backend {}: {}; or choose backend {}", name, missing, is_there ? found->instead : "self"));
+  }
   return *found;
 }
 

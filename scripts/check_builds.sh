@@ -58,7 +58,7 @@ check_tsan() {
   local build programs=(core data comm train) targets=()
   for program in "${programs[@]}"; do targets+=("tandem_${program}_tests"); done
   build=$(scripts/build.sh tsan "${targets[@]}")
-  run_some_tests "$build" --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
+  run_some_tests "$build" --tests-regex "^($(IFS='|'; echo "${programs[*]}")):" --label-exclude '^no-asan$'
 }
 
 check_cuda() {
