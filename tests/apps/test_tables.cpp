@@ -34,9 +34,9 @@ std::vector<std::string> rows_of(const std::string& page, const std::string& hea
   return names;
 }
 
-/// Whether the README's row of this folder names all of these.
+/// Whether the row of this folder in docs/building.md names all of these.
 void check_row(const std::string& folder, const std::vector<std::string>& names) {
-  std::ifstream file(TANDEM_SOURCE_DIR "/README.md");
+  std::ifstream file(TANDEM_SOURCE_DIR "/docs/building.md");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("| `" + folder + "`")) continue;
     for (const std::string& name : names) CHECK_THAT(line, ContainsText("`" + name + "`"));
