@@ -27,6 +27,7 @@ namespace tandem::train {
 ///     }
 class DeadReluMeter {
  public:
+  /// Looks at `model`, which must live as long.
   explicit DeadReluMeter(layers::Module& model);
   ~DeadReluMeter();
   DeadReluMeter(const DeadReluMeter&) = delete;

@@ -70,11 +70,11 @@ struct LayerNorms {
 
 /// How many of a ReLU's channels gave 0 for every image that was evaluated.
 struct DeadRelus {
-  std::string name;  ///< of the module; of its second call in a forward pass "features.2 (call 2)"
-  std::int64_t channels = 0;
-  std::int64_t dead = 0;
+  std::string name;           ///< of the module; of its second call in a forward pass "features.2 (call 2)"
+  std::int64_t channels = 0;  ///< how many it has
+  std::int64_t dead = 0;      ///< how many of them are dead
 
-  double percent() const { return 100.0 * static_cast<double>(dead) / static_cast<double>(channels); }
+  double percent() const { return 100.0 * static_cast<double>(dead) / static_cast<double>(channels); }  ///< dead ones
   friend bool operator==(const DeadRelus&, const DeadRelus&) = default;
 };
 
