@@ -25,6 +25,7 @@ ELSEWHERE = [
     (r"--preset (simulated|minimal|cuda)", "it builds another preset; .ci/run builds all of them"),
     (r"build/simulated", "it takes preset simulated, which .ci/run builds and tests"),
     (r"cmake --install build/minimal", "it takes preset minimal, which .ci/run builds"),
+    (r"&& build/first_tensor$", "it takes the folder of programs that the reader makes; the tutorial's test compiles them"),
     (r"build/cuda/|compare_torch_gpu|--device cuda|spirals cuda|gpu_check\.sh", "it takes a GPU"),
     (r"^srun ", "it takes Slurm"),
     (r"--host |--hostfile|> hosts$", "it takes several hosts; the tests 'hosts: ...' train on network namespaces"),
