@@ -105,9 +105,7 @@ void write_table(const std::string& log, const std::string& csv, const std::stri
       [&] { is_first = true; });
   std::string text = line_of(columns);
   for (const auto& [number, line] : lines) text += line;
-  layers::AtomicFile file(csv);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+  layers::write_file(csv, text);
 }
 
 }  // namespace

@@ -94,10 +94,7 @@ void EnvironmentFile::write(RunState state, std::optional<int> exit_code) const 
   json["devices"] = devices();
   for (const auto& [name, version] : run_.versions) json["versions"][name] = version;
   // Arguments and paths may hold bytes that are no UTF-8.
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  layers::AtomicFile file(path_);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+  layers::write_file(path_, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::optional<RunStatus> read_run_status(const std::string& path) {

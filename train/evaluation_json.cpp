@@ -72,10 +72,7 @@ std::string evaluation_json(const EvaluationReport& report, const data::ImageDat
 }
 
 void write_evaluation(const std::string& path, const EvaluationReport& report, const data::ImageDataset& images) {
-  const std::string text = evaluation_json(report, images);
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+  layers::write_file(path, evaluation_json(report, images));
 }
 
 }  // namespace tandem::train

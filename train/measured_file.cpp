@@ -73,10 +73,7 @@ bool can_hold_measured(const std::string& path, const MeasuredFormat& format) {
 void write_measured_file(const std::string& path, const MeasuredFormat& format, const Json& contents) {
   Json json{{"format", format.name}, {"version", format.version}};
   json.update(contents);
-  const std::string text = json.dump(1) + "\n";
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+  layers::write_file(path, json.dump(1) + "\n");
 }
 
 }  // namespace tandem::train

@@ -119,9 +119,7 @@ std::string checkpoint_problem(const Settings& s, const std::string& problem) {
 void keep_config(const Settings& s, const std::string& config) {
   try {
     keep_other(config_file(s), config);
-    layers::AtomicFile file(config_file(s));
-    file.write(config.data(), static_cast<std::int64_t>(config.size()));
-    file.commit();
+    layers::write_file(config_file(s), config);
   } catch (const Error& failure) {
     fail("--run-dir {}", failure.what());
   }

@@ -6,10 +6,10 @@
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/data/synthetic.h"
-#include "tandem/layers/file.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/sgd.h"
+#include "tandem/train/report/json_fields.h"
 #include "tandem/train/report/read_step.h"
 
 #include <fmt/chrono.h>
@@ -121,10 +121,8 @@ std::string measure_loss_scale() {
 }
 
 std::string step_of_trace(const std::string& file) {
-  const layers::InputFile input(file);
-  std::string trace(static_cast<std::size_t>(input.size()), '\0');
-  input.read(trace.data(), input.size(), 0);
-  const auto step = train::report::read_step(trace);
+  constexpr std::int64_t kMostTrace = std::int64_t{1} << 30;
+  const auto step = train::report::read_step(train::report::read_text(file, kMostTrace));
   require(step.has_value(), "{}: has no complete step; cifar_train --trace writes one that has", file);
   const train::report::StepOfRank& rank = step->ranks.front();
   std::string text = notes("a step of rank 0", "pictures measure step TRACE: row,name,begin,end in ms");
