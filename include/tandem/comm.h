@@ -22,6 +22,7 @@
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/network_interface.h"
+#include "tandem/comm/launch/run_thread_ranks.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/comm/process_group.h"

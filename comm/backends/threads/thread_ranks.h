@@ -1,29 +1,16 @@
-// Ranks that are threads of this process.
+// Ranks that are threads of this process, with a choice of ways and of how they are watched.
 #pragma once
 
 #include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/doctor/watched_backend.h"
+#include "tandem/comm/launch/run_thread_ranks.h"
 #include "tandem/comm/process_group.h"
 
 #include <functional>
 
 namespace tandem::comm {
 
-/// Runs `body(group)` in `ranks` threads at once, each a rank of one group ("threads"), with collectives of this
-/// library. Ranks share the process's memory, grad mode and default stream apart: each thread has its own. Returns when
-/// all have ended. Where one throws, the others' operations throw, too, and the first error that was thrown is thrown
-/// here: an AgreedError as it is, another Error as an Error and other exceptions as std::runtime_error, both behind the
-/// number of the rank. Throws Error where the system does not give as many threads. Example:
-///     std::vector<double> sums(3);
-///     run_thread_ranks(3, [&](ProcessGroup& group) {
-///       const Tensor x = Tensor::full({}, group.rank() + 1.0);
-///       group.all_reduce(Out(x));
-///       sums[static_cast<std::size_t>(group.rank())] = x.item();
-///     });
-///     const double sum = sums[0];  // 6
-void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body);
-
-/// The same, with a choice of ways; the group's name is `options.name`.
+/// As run_thread_ranks(ranks, body), with a choice of ways; the group's name is `options.name`.
 void run_thread_ranks(int ranks, const NativeOptions& options, const std::function<void(ProcessGroup&)>& body);
 
 /// The same, watched in another way than by default_timeout() alone: a rank that the others wait for in vain is named
