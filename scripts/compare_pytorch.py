@@ -4,6 +4,7 @@
   scripts/compare_pytorch.py --model vgg_lite --batch-size 128
   scripts/compare_pytorch.py --model all
   scripts/compare_pytorch.py --python ~/venv/bin/python --torch-mode eager,compile --torch-format channels_last
+  scripts/compare_pytorch.py --device cuda --bench build/cuda/apps/train_bench --precision fp16 --torch-mode eager,compile
 
 Long-lived processes (ours, and PyTorch in each mode and memory format that is asked for: NCHW images, or channels_last
 images and weights) start from the same weights and hold the same batch. Round after round each in turn times a few
@@ -16,10 +17,15 @@ PyTorch is that of `--python`; this script itself needs none. "compile" is torch
 place, no dropout modules, the faster of its single- and multi-tensor (foreach) optimizer loops, tried at the start.
 Threads are set on both sides; waiting threads sleep on both sides. Its environment is handed on:
 ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
+
+With `--device cuda` both compute on the GPU, and the last thing of each step is to read the loss. PyTorch chooses its
+convolutions by measuring (cudnn.benchmark), and its optimizer may be one fused kernel. `--precision tf32` lets it
+multiply in TF32; fp16 and bf16 are autocast, and fp16 with a GradScaler, as ours scale the loss.
 """
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -29,7 +35,7 @@ import time
 from pathlib import Path
 
 from command_line import Parser, complain, positive_number, program, run, several, whole_number
-from torch_convolutions import refusal, require_onednn
+from torch_convolutions import refusal, require_onednn, version_of
 from turns import SETTLE_SECONDS, Party, Turns, environment_for
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +55,7 @@ MODES, FORMATS = ("eager", "compile"), ("nchw", "channels_last")
 # The PyTorch process -------------------------------------------------------------------------------------------------
 
 
-def make_torch_optimizer(torch, parameters, name, lr, foreach):
+def make_torch_optimizer(torch, parameters, name, lr, loop):
     kinds = {
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
@@ -57,63 +63,105 @@ def make_torch_optimizer(torch, parameters, name, lr, foreach):
         "sgd": torch.optim.SGD,
     }
     options = {"momentum": 0.9} if name == "sgd" else {}
-    return kinds[name](parameters, lr=lr, foreach=foreach, **options)
+    return kinds[name](parameters, lr=lr, **LOOPS[loop], **options)
+
+
+LOOPS = {
+    "over single tensors": {"foreach": False},
+    "over all tensors at once (foreach)": {"foreach": True},
+    "in one kernel (fused)": {"fused": True},
+}
+
+
+class TorchStep:
+    """A network of PyTorch, its batch and its loss; called with an optimizer it does a step and gives seconds and loss."""
+
+    def __init__(self, torch, arguments):
+        import safetensors_file
+        import torch_models
+
+        self.torch, self.arguments, self.device = torch, arguments, arguments.device
+        self.mode, memory_format = arguments.serve.split(":")
+        layout = torch.channels_last if memory_format == "channels_last" else torch.contiguous_format
+        self.weights = safetensors_file.read(arguments.weights).tensors
+        self.model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
+        self.load_weights()
+        self.model = self.model.to(device=self.device, memory_format=layout).train()
+        batch = safetensors_file.read(arguments.batch).tensors
+        self.images = torch.from_numpy(batch["images"]).to(device=self.device, memory_format=layout)
+        self.labels = torch.from_numpy(batch["labels"]).to(self.device)
+        self.criterion = torch.nn.CrossEntropyLoss()
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(arguments.precision)
+        self.autocast = torch.autocast(self.device, dtype=half, enabled=half is not None)
+        self.scaler = torch.amp.GradScaler(self.device, enabled=half is torch.float16) if half else None
+        self.loss_function = torch.compile(self.plain_loss) if self.mode == "compile" else self.plain_loss
+
+    def load_weights(self):
+        self.model.load_state_dict({name: self.torch.from_numpy(value) for name, value in self.weights.items()})
+
+    def plain_loss(self):
+        with self.autocast:
+            return self.criterion(self.model(self.images), self.labels)
+
+    def synchronize(self):
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def __call__(self, optimizer):
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = self.loss_function()
+        if self.scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            self.scaler.scale(loss).backward()
+            self.scaler.step(optimizer)
+            self.scaler.update()
+        value = loss.item()
+        self.synchronize()
+        return time.perf_counter() - start, value
+
+    def best_optimizer(self):
+        """The fastest of PyTorch's loops, by name, and an optimizer that uses it: they differ in the update alone, which is
+        timed on the gradients of one step; after that all starts afresh."""
+        arguments, trials = self.arguments, {}
+        self.loss_function().backward()
+        for loop in LOOPS:
+            if "fused" in LOOPS[loop] and (self.device == "cpu" or arguments.optimizer == "rmsprop"):
+                continue
+            optimizer = self.make_optimizer(loop)
+            times = []
+            for _ in range(5):
+                self.synchronize()
+                start = time.perf_counter()
+                optimizer.step()
+                self.synchronize()
+                times.append(time.perf_counter() - start)
+            trials[loop] = min(times)
+        self.load_weights()
+        best = min(trials, key=trials.get)
+        return best, self.make_optimizer(best)
+
+    def make_optimizer(self, loop):
+        return make_torch_optimizer(self.torch, self.model.parameters(), self.arguments.optimizer, self.arguments.lr, loop)
 
 
 def serve_pytorch(arguments):
     """Answers "step N" with the times of N steps, as train_bench --serve does."""
     import torch
 
-    import safetensors_file
-    import torch_models
-
     start_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     torch.set_num_threads(arguments.threads)
-    require_onednn(torch)
-    mode, memory_format = arguments.serve.split(":")
-    layout = torch.channels_last if memory_format == "channels_last" else torch.contiguous_format
-    model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
-    weights = safetensors_file.read(arguments.weights).tensors
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    model = model.to(memory_format=layout).train()
-    batch = safetensors_file.read(arguments.batch).tensors
-    images, labels = torch.from_numpy(batch["images"]).to(memory_format=layout), torch.from_numpy(batch["labels"])
-    criterion = torch.nn.CrossEntropyLoss()
-
-    def loss_function():
-        return criterion(model(images), labels)
-
-    if mode == "compile":
-        loss_function = torch.compile(loss_function)
-
-    def step(optimizer):
-        start = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        loss = loss_function()
-        loss.backward()
-        optimizer.step()
-        value = loss.item()
-        return time.perf_counter() - start, value
-
-    # The optimizer's two loops differ in the update alone: time that, on the gradients of one step, then start afresh.
-    loss_function().backward()
-    trials = {}
-    for foreach in (False, True):
-        optimizer, times = (
-            make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach),
-            [],
-        )
-        for _ in range(5):
-            start = time.perf_counter()
-            optimizer.step()
-            times.append(time.perf_counter() - start)
-        trials[foreach] = min(times)
-    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-    foreach = min(trials, key=trials.get)
-    optimizer = make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach)
-    capability = torch.__config__.show().split("CPU capability usage: ")[1].split()[0]
-    version = f"{torch.__version__} ({capability})"
-    print(json.dumps({"start_bytes": start_bytes, "foreach": foreach, "version": version}), flush=True)
+    if arguments.device == "cpu":
+        require_onednn(torch)
+    else:
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = arguments.precision == "tf32"
+    step = TorchStep(torch, arguments)
+    loop, optimizer = step.best_optimizer()
+    version = version_of(torch, arguments.device).removeprefix("PyTorch ")
+    print(json.dumps({"start_bytes": start_bytes, "loop": loop, "version": version}), flush=True)
     for line in sys.stdin:
         words = line.split()
         if words[0] == "quit":
@@ -154,7 +202,7 @@ def start_parties(arguments, folder, model):
     environment = environment_for(arguments.threads)
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
     common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr)]
-    common += ["--threads", str(arguments.threads)]
+    common += ["--threads", str(arguments.threads), "--device", arguments.device, "--precision", arguments.precision]
     geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
     ours = [arguments.bench, "--serve", *common, *geometry, "--batch", files[0], "--load-weights", files[1]]
     commands = {f"{OURS} {impl}": [*ours, "--conv-impl", impl] for impl in arguments.conv_impl}
@@ -220,35 +268,38 @@ def compare(arguments, model, batch_size, peak):
         grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
         first = f"{OURS} {arguments.conv_impl[0]}"
         gflop = parties[first].greeting["flops_per_step"] * 1e-9
-        foreach = {name: party.greeting.get("foreach") for name, party in parties.items()}
+        loops = {name: party.greeting.get("loop") for name, party in parties.items()}
         version = next(party.greeting["version"] for party in parties.values() if "version" in party.greeting)
         for party in parties.values():
             party.quit()
-    peak_gflops = peak.measure()
+    peak_gflops = peak.measure() if peak else math.nan
 
+    where = f"{arguments.threads} threads" if arguments.device == "cpu" else arguments.device
     print(
-        f"\n{model}, batch {batch_size}, fp32, {arguments.optimizer}, {arguments.threads} threads, "
+        f"\n{model}, batch {batch_size}, {arguments.precision}, {arguments.optimizer}, {where}, "
         f"{gflop:.2f} GFLOP per step; {arguments.pairs} rounds of {arguments.steps} steps"
     )
-    print(
-        f"machine: {peak_gflops:.0f} GFLOP/s of f32 multiply-adds in registers at most; GFLOP/s below count operations by"
-    )
-    print(
-        "the definition of convolution, of which Winograd's algorithm saves more than half, so its share may pass 100 %"
-    )
+    if peak:
+        print(
+            f"machine: {peak_gflops:.0f} GFLOP/s of f32 multiply-adds in registers at most; GFLOP/s below count operations "
+            "by\nthe definition of convolution, of which Winograd's algorithm saves more than half, so its share may pass "
+            "100 %"
+        )
     columns = ("images/s", "step ms", "CPU ms", "GFLOP/s", "% of peak", "peak MiB", "grown MiB")
-    print(" " * 28 + "".join(f"{column:>11}" for column in columns))
+    shown = len(columns) if peak else 4  # of a GPU neither its peak nor its memory is known here
+    print(" " * 28 + "".join(f"{column:>11}" for column in columns[:shown]))
     for name, times in medians.items():
         step, rate = statistics.median(times), gflop / statistics.median(times)
         values = (
-            batch_size / step,
-            1e3 * step,
-            1e3 * statistics.median(processor[name]),
-            rate,
-            100 * rate / peak_gflops,
+            f"{batch_size / step:.1f}",
+            f"{1e3 * step:.{1 if peak else 3}f}",
+            f"{1e3 * statistics.median(processor[name]):.1f}",
+            f"{rate:.1f}",
+            f"{100 * rate / peak_gflops:.1f}",
+            f"{memory[name] / 2**20:.0f}",
+            f"{grown[name] / 2**20:.0f}",
         )
-        sizes = (memory[name] / 2**20, grown[name] / 2**20)
-        print(f"{name:<28}" + "".join(f"{v:11.1f}" for v in values) + "".join(f"{v:11.0f}" for v in sizes))
+        print(f"{name:<28}" + "".join(f"{value:>11}" for value in values[:shown]))
     theirs = [name for name in medians if not name.startswith(OURS)]
     better = min(theirs, key=lambda name: statistics.median(medians[name]))
 
@@ -257,8 +308,7 @@ def compare(arguments, model, batch_size, peak):
 
     ratios = ratios_of(first)
     print(
-        f"PyTorch {version}: best as {better}; optimizer loop over "
-        f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
+        f"PyTorch {version}: best as {better}; optimizer loop {loops[better]}, the fastest here; "
         f"ratios of {first}: {' '.join(f'{ratio:.2f}' for ratio in ratios)}"
     )
     for name in medians:
@@ -287,6 +337,13 @@ def parse_arguments():
     parser.add_argument("--steps", type=whole_number(1), default=5, help="steps per turn (default 5)")
     parser.add_argument("--warmup", type=whole_number(0), default=3, help="steps of each before the first round (default 3)")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw", "rmsprop", "sgd"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where both compute (default cpu)")
+    parser.add_argument(
+        "--precision",
+        default="fp32",
+        choices=["fp32", "tf32", "fp16", "bf16"],
+        help="default fp32; on the CPU the only one that PyTorch does well",
+    )
     parser.add_argument("--lr", type=positive_number, default=1e-3)
     parser.add_argument(
         "--conv-impl",
@@ -314,7 +371,7 @@ def parse_arguments():
 
 
 def check_python(arguments):
-    code = "import torch, numpy; print(torch.__version__, hasattr(torch, 'compile'))"
+    code = "import torch, numpy; print(torch.__version__, hasattr(torch, 'compile'), torch.cuda.is_available())"
     try:
         found = subprocess.run([arguments.python, "-c", code], capture_output=True, text=True)
         problem = (found.stderr.strip().splitlines() or ["no message"])[-1] if found.returncode else ""
@@ -325,7 +382,9 @@ def check_python(arguments):
             f"{arguments.python} cannot import torch and numpy ({problem}): install python3-torch and use "
             "/usr/bin/python3, or give another by --python"
         )
-    version, compiles = found.stdout.split()[-2:]
+    version, compiles, has_gpu = found.stdout.split()[-3:]
+    if arguments.device == "cuda" and has_gpu != "True":
+        complain(f"--device cuda: PyTorch {version} sees no GPU; without the option both compute on the CPU")
     if "compile" in arguments.torch_mode and compiles != "True":
         complain(f"--torch-mode compile: PyTorch {version} has no torch.compile; leave it out")
 
@@ -334,7 +393,7 @@ def check_bench(arguments):
     program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target train_bench")
     for impl in arguments.conv_impl:
         small = ["--model", "mnist_cnn", "--layers", "1", "--in-channels", "1", "--image-size", "28", "--batch-size", "1"]
-        what = refusal(arguments.bench, "--serve", *small, "--conv-impl", impl)
+        what = refusal(arguments.bench, "--serve", *small, "--device", arguments.device, "--conv-impl", impl)
         if what:
             complain(f"--conv-impl {impl}: {what.splitlines()[-1].removeprefix('error: ')}")
 
@@ -347,7 +406,7 @@ def main():
         return write_inputs(arguments)
     check_python(arguments)
     check_bench(arguments)
-    peak = Peak(arguments)
+    peak = Peak(arguments) if arguments.device == "cpu" else None
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak):.2f}")
         return 0
