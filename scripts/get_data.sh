@@ -31,7 +31,7 @@ TEXT
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "${self##*/}: $*"; exit 1; }
-misuse() { say "${self##*/}: $*"; say "see $self --help"; exit 2; }
+misuse() { say "${self##*/}: $*; see $self --help"; exit 2; }
 
 # --- What there is -------------------------------------------------------------------------------------------------------
 

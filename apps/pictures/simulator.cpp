@@ -176,7 +176,7 @@ Picture shadow_picture(const std::string& folder) {
 Concept simulator_concept(const std::string& folder) {
   Concept page{"simulator", {turns_picture(folder), race_picture(folder), shadow_picture(folder)}, {}};
   const std::vector<Touch> correct = read_turns(folder, kCorrect), race = read_turns(folder, kRace);
-  page.lines.push_back(fmt::format("with the barrier: {} accesses of shared memory, {} barriers between them",
+  page.lines.push_back(fmt::format("with the barrier: {} accesses of shared memory are drawn, {} barriers between them",
                                    correct.size(), correct.back().barrier));
   page.lines.push_back(fmt::format("without it: the launch ends at access {}", race.size()));
   for (const std::size_t index : race_of(race)) {
