@@ -32,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from command_line import Parser, complain, positive_number, program, run, several, whole_number
@@ -210,7 +211,9 @@ def start_parties(arguments, folder, model):
     for mode in arguments.torch_mode:
         for memory_format in arguments.torch_format:
             commands[f"pytorch {mode} {memory_format}"] = [*torch_side, f"{mode}:{memory_format}"]
-    return {name: Party(command, environment) for name, command in commands.items()}
+    # On the CPU one after the other, as each tries its optimizer's loops.
+    with ThreadPoolExecutor(len(commands) if arguments.device == "cuda" else 1) as starters:
+        return dict(zip(commands, starters.map(lambda command: Party(command, environment), commands.values())))
 
 
 def take_turns(parties, arguments):

@@ -100,8 +100,9 @@ __global__ void row_norm_gradient_rows(Geometry g, Saved<T> saved, Parameters we
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kRowThreads;
        row < g.rows; row += static_cast<std::int64_t>(gridDim.x) * kRowsOfBlock) {
     const std::int64_t begin = row * g.columns, first_parameter = g.first_parameter(row);
+    // Rounded by itself, not as a part of the sum that it goes into: what is left of it in rows of one value is then 0.
     const auto scaled = [&](std::int64_t c) {
-      return device::to_float(saved.grad_y[begin + c]) * weight.load(first_parameter + g.parameter(c), 1.0f);
+      return __fmul_rn(device::to_float(saved.grad_y[begin + c]), weight.load(first_parameter + g.parameter(c), 1.0f));
     };
     float sum = 0.0f, normalised_sum = 0.0f;
     for (std::int64_t c = first; c < g.columns; c += kRowThreads) {
