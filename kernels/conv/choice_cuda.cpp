@@ -7,10 +7,10 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// Assumed of large GPUs until they are measured: an H200 reads and writes 4.3 TB/s and multiplies halves at 790
-// TFLOP/s. Warps that multiply by themselves reach half of that at best, and are planned for 40 %; a library that uses
-// whole warpgroups is given 65 %. The tuner asks the clock instead.
-constexpr double kBandwidth = 4.3e12, kPeak = 790e12, kOurRate = 0.40 * kPeak, kLibraryRate = 0.65 * kPeak;
+// As measured on an H100, with halves (docs/results/2026-11-26-h100.md): bytes read and written each second, and the
+// operations of warps that multiply by themselves, and of a library that uses whole warpgroups. The tuner asks the
+// clock instead.
+constexpr double kBandwidth = 3.0e12, kOurRate = 260e12, kLibraryRate = 600e12;
 
 double operations_of_output(const ConvGeometry& g) { return 2.0 * static_cast<double>(g.group_c() * g.r * g.s); }
 
@@ -37,7 +37,7 @@ FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, const Operands&
   if (impl == ConvImpl::reference) return {all.data(), "it was asked for"};
   std::string_view reason = "";
   for (auto family = all.rbegin(); family != all.rend(); ++family) {
-    if (family->pays != nullptr || (family->only_for && family->only_for != impl)) continue;
+    if (family->stands_for ? family->stands_for != impl : family->pays != nullptr) continue;
     const std::string_view obstacle = family->obstacle(PassKind::forward, g, operands);
     if (obstacle.empty()) return {&*family, reason};
     if (reason.empty()) reason = obstacle;
@@ -50,7 +50,7 @@ FamilyChoice choose(const ConvGeometry& g, ConvImpl impl, const Operands& operan
   const FamilyChoice choice = choose_family(g, impl, operands);
   const bool misses_tensor_cores =
       impl != ConvImpl::reference && operands.dtype != DType::f32 && !choice.family->has_tensor_cores;
-  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family->only_for != impl;
+  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family->stands_for != impl;
   if ((misses_tensor_cores || misses_warpgroups) && g.output_numel() > 0 && g.input_numel() > 0)
     notice(fmt::format("conv2d: {} x [N, {}, {}, {}], w [{}, {}, {}, {}] goes to the {} kernels: {}",
                        name_of(operands.dtype), g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, choice.family->name,
@@ -93,9 +93,13 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
 
 ConvRunner choose_runner(PassKind pass, const ConvGeometry& g, ConvImpl impl, const Operands& operands,
                          const Operands& all) {
-  if (ConvLibrary* const library = select_library(g, impl, library_pass(pass), operands)) return {.library = library};
-  const FamilyChoice choice = choose(g, impl, all);
-  return {.family = &family_for(pass, *choice.family, g, all), .reason = choice.reason};
+  ConvLibrary* const library = select_library(g, impl, library_pass(pass), operands);
+  if (library != nullptr && impl != ConvImpl::automatic) return {.library = library};
+  const FamilyChoice choice = library == nullptr ? choose(g, impl, all) : choose_family(g, impl, all);
+  const ConvFamily& family = family_for(pass, *choice.family, g, all);
+  const bool beats_library = family.beats_library != nullptr && family.beats_library(pass, g);
+  if (library != nullptr && !beats_library) return {.library = library};
+  return {.family = &family, .reason = choice.reason};
 }
 
 }  // namespace tandem::kernels::cuda

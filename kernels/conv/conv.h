@@ -19,7 +19,7 @@ enum class ConvImpl : std::uint8_t {
   fused,      // this project's own kernels, the fastest that support the geometry
   onednn,     // the library, on the CPU only
   cudnn,      // the library, on a GPU only
-  warpgroup,  // as `fused`, but with the kernels for Hopper (sm_90a) where they run; not yet measured on hardware
+  warpgroup,  // as `fused`, but with the kernels for Hopper (sm_90a) wherever they run
   direct,     // our own without Winograd's algorithm, on the CPU only: plain sums in f32, slower and more exact
   winograd,   // our own with Winograd's algorithm wherever it is possible, on the CPU only
 };

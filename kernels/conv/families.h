@@ -25,16 +25,20 @@ struct ConvFamily {
   BackwardInputBelowPass* backward_input_below = nullptr;
   BackwardWeightAndBiasPass* backward_weight_and_bias = nullptr;
 
-  /// The implementation that stands for this family: asked for, it runs wherever there is no obstacle; unasked, never.
-  /// None: it runs for `automatic` and `fused`, and as the next best where the one that was asked for does not.
-  std::optional<ConvImpl> only_for = {};
+  /// The implementation that stands for this family: asked for, it runs wherever there is no obstacle; unasked, where
+  /// it `pays`. None: it runs for `automatic` and `fused`, and as the next best where the one that was asked for does
+  /// not.
+  std::optional<ConvImpl> stands_for = {};
   /// Set: this family takes single passes of what the next slower one runs, where it says so.
   bool (*pays)(PassKind pass, const ConvGeometry& g) = nullptr;
+  /// Set: where it says so, `automatic` takes this family though there is a library.
+  bool (*beats_library)(PassKind pass, const ConvGeometry& g) = nullptr;
   bool takes_mask = false;            // a gradient may come with its mask; others copy it first
   bool has_tensor_cores = false;      // halves that go to another one are worth a notice
   bool is_slower_candidate = false;   // the tuner measures it beside the faster one that the rule takes
   bool for_first_layers = false;      // rather than a library, where storing an output takes longer than summing it up
   bool fuses_beside_library = false;  // fused with what follows, it is always faster than a library and a second pass
+  bool has_library_rate = false;      // it convolves about as fast as a library does, but fuses less
 };
 
 /// All families, slowest first. The first one takes everything.

@@ -55,6 +55,7 @@ std::span<const ConvFamily> conv_families() {
        .moment_parts = stationary::moment_parts,
        .backward_input_below = stationary::backward_input_below,
        .pays = stationary::pays,
+       .beats_library = stationary::beats_library,
        .has_tensor_cores = true,
        .fuses_beside_library = true},  // both wait for what they fetch where weights are few enough to stay
       {.name = "warpgroup",
@@ -63,8 +64,11 @@ std::span<const ConvFamily> conv_families() {
        .backward_input = warpgroup::backward_input,
        .backward_weight = warpgroup::backward_weight,
        .backward_input_below = warpgroup::backward_input_below,
-       .only_for = ConvImpl::warpgroup,  // not yet measured on hardware
-       .has_tensor_cores = true},
+       .stands_for = ConvImpl::warpgroup,
+       .pays = warpgroup::pays,
+       .beats_library = warpgroup::beats_library,
+       .has_tensor_cores = true,
+       .has_library_rate = true},
   };
   return kFamilies;
 }

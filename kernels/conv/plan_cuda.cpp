@@ -33,8 +33,8 @@ bool does_both(PassKind both, const ConvFamily& family) {
   return both == PassKind::forward_pool ? family.forward_pool != nullptr : family.forward_moments != nullptr;
 }
 
-/// By rule our kernels where they would convolve anyway, or save more than a library gains; by measurement, where the
-/// tuner has one or makes one by `run(together)`, what is fastest.
+/// By rule our kernels where they would convolve anyway, or save more than a faster convolution gains; by measurement,
+/// where the tuner has one or makes one by `run(together)`, what is fastest.
 template <typename Run>
 Together choose_together(PassKind both, const ConvPlan& plan, const Operands& operands, Run&& run) {
   const ConvGeometry& g = plan.geometry;
@@ -42,9 +42,10 @@ Together choose_together(PassKind both, const ConvPlan& plan, const Operands& op
   const ConvFamily& family = family_for(both, of_layer, g, operands);
   if (!does_both(both, family)) return nullptr;
   const FusionSavings savings{both == PassKind::forward_pool ? kSavedByPool : kSavedByMoments, family};
-  const bool saves_more = plan.impl == ConvImpl::automatic && pays_beside_library(g, savings);
-  const bool by_library = !saves_more && select_library(g, plan.impl, ConvPass::forward, operands) != nullptr;
-  const Together rule = by_library ? nullptr : &family;
+  const bool saves_more = plan.impl != ConvImpl::cudnn && pays_beside_library(g, savings);
+  const bool others_are_faster = select_library(g, plan.impl, ConvPass::forward, operands) != nullptr ||
+                                 family_for(PassKind::forward, of_layer, g, operands).has_library_rate;
+  const Together rule = others_are_faster && !saves_more ? nullptr : &family;
   if (plan.impl != ConvImpl::automatic || !conv_tuner().is_active()) return rule;
   std::vector<Together> all{&family};
   if (&family != &of_layer) all.push_back(&of_layer);
@@ -112,7 +113,10 @@ void plan_conv(const ConvRequest& request, const Tensor& x, const Tensor& w, Con
 bool fuses_layer_below(const ConvPlan& plan, const Tensor& x, const Tensor& w) {
   const ConvRunner& runner = plan.backward_input;
   if (!is_aligned(x) || !is_aligned(w)) return false;
-  if (runner.library != nullptr) return library_fuses_layer_below(*runner.library, plan.geometry, x, w);
+  // cuDNN's graphs that do both took 1.4 to 2.3 times as long as its convolution alone, and so longer than another pass
+  // (an H100, cuDNN 9.19); the tuner compares them with our kernels.
+  if (runner.library != nullptr)
+    return conv_tuner().is_active() && library_fuses_layer_below(*runner.library, plan.geometry, x, w);
   return runner.family->backward_input_below != nullptr;
 }
 

@@ -17,8 +17,8 @@ struct FamilyCase {
 };
 
 /// What of these small shapes, with several tiles, parts and steps, each family takes, two of a dtype at most: of the
-/// families that are for themselves (`only_for`), as warpgroups are, or of the others.
-inline std::vector<FamilyCase> cases_of(bool only_for) {
+/// families that an implementation stands for, as for warpgroups, or of the others.
+inline std::vector<FamilyCase> cases_of(bool have_implementation) {
   namespace cuda = kernels::cuda;
   using kernels::Float32Products;
   constexpr std::size_t kMost = 2;
@@ -43,7 +43,7 @@ inline std::vector<FamilyCase> cases_of(bool only_for) {
     }
   };
   for (const cuda::ConvFamily& family : cuda::conv_families()) {
-    if (family.only_for.has_value() != only_for) continue;
+    if (family.stands_for.has_value() != have_implementation) continue;
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) add(family, dtype, Float32Products::full);
     for (const auto products : {Float32Products::tf32, Float32Products::tf32x3}) add(family, DType::f32, products);
   }

@@ -137,7 +137,51 @@ TEST_CASE("what warpgroups do not take", "[cuda][conv][warpgroup]") {
              ContainsText("strides"));
 }
 
-TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][conv][warpgroup]") {
+TEST_CASE("warpgroups pay for wide and deep products of many tiles", "[conv][warpgroup]") {
+  using k::PassKind;
+  struct Expected {
+    ConvCase one;
+    bool forward, backward_input, backward_weight, beats_library;
+  };
+  // What was measured on an H100: docs/results/2026-11-26-h100.md.
+  for (const Expected& expected : {Expected{square_case(512, 64, 16, 16, 128, 3, 1), true, false, true, false},
+                                   {square_case(512, 128, 16, 16, 256, 3, 1), true, true, true, true},
+                                   {square_case(512, 256, 8, 8, 256, 3, 1), true, true, true, true},
+                                   {square_case(128, 128, 16, 16, 128, 3, 1), true, true, true, true},
+                                   {square_case(128, 256, 8, 8, 256, 3, 1), true, true, true, false},  // 64 tiles
+                                   {square_case(128, 512, 4, 4, 512, 3, 1), true, true, true, false},  // 32
+                                   {square_case(128, 256, 3, 3, 256, 3, 1), false, false, true, false},
+                                   {square_case(128, 64, 32, 32, 64, 3, 1), false, false, false, false},
+                                   {square_case(512, 32, 16, 16, 128, 3, 1), false, false, false, false},
+                                   {square_case(512, 256, 16, 16, 256, 1, 0), false, false, false, false}}) {
+    const k::ConvGeometry g = expected.one.geometry();
+    INFO(expected.one.text());
+    CHECK(warpgroup::pays(PassKind::forward, g) == expected.forward);
+    CHECK(warpgroup::pays(PassKind::backward_input, g) == expected.backward_input);
+    CHECK(warpgroup::pays(PassKind::backward_weight, g) == expected.backward_weight);
+    CHECK_FALSE(warpgroup::pays(PassKind::forward_pool, g));
+    CHECK(warpgroup::beats_library(PassKind::backward_input, g) == expected.beats_library);
+    CHECK_FALSE(warpgroup::beats_library(PassKind::forward, g));
+  }
+}
+
+TEST_CASE("warpgroups take the passes that they pay for", "[cuda][conv][warpgroup]") {
+  if (!has_hopper()) return;
+  const auto runner = [](const ConvCase& one, k::PassKind pass, k::ConvImpl impl) {
+    const k::cuda::Operands operands{DType::f16, kGpu};
+    return k::cuda::family_for(pass, *k::cuda::choose_family(one.geometry(), impl, operands).family, one.geometry(),
+                               operands)
+        .name;
+  };
+  const ConvCase wide = square_case(512, 64, 16, 16, 128, 3, 1);
+  for (const k::ConvImpl impl : {k::ConvImpl::automatic, k::ConvImpl::fused}) {
+    CHECK(runner(wide, k::PassKind::forward, impl) == "warpgroup");
+    CHECK(runner(wide, k::PassKind::backward_input, impl) == "implicit_gemm");
+    CHECK(runner(square_case(512, 64, 32, 32, 64, 3, 1), k::PassKind::forward, impl) == "stationary");
+  }
+}
+
+TEST_CASE("warpgroups run wherever they are asked for and can", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   const ConvCase one = square_case(1, 64, 8, 8, 64, 3, 1), strided = square_case(1, 8, 8, 8, 16, 3, 1, 2);
   const auto family = [](const ConvCase& of, k::ConvImpl impl) {

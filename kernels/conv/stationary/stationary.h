@@ -12,6 +12,8 @@ ConvObstacle obstacle;
 /// True where this is planned to be faster than implicit_gemm: every halo is read once, for several taps, and tiles are
 /// many and mostly full.
 bool pays(PassKind pass, const ConvGeometry& g);
+/// True where it was faster than cuDNN as well (docs/kernels/conv.md): wherever it pays, but for the gradient of w.
+bool beats_library(PassKind pass, const ConvGeometry& g);
 ForwardPass forward;
 ForwardPoolPass forward_pool;
 ForwardMomentsPass forward_moments;

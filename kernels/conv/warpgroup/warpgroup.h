@@ -1,6 +1,6 @@
 // Tensor cores that four warps use together (wgmma), with operands that the memory system fetches by itself (TMA), on
 // GPUs of compute capability 9.0: f16 and bf16, one group, strides of 1, channels in multiples of 8, tensors that begin
-// at multiples of 16 bytes. Only for ConvImpl::warpgroup. A gradient that comes with a mask is copied first.
+// at multiples of 16 bytes. A gradient that comes with a mask is copied first.
 #pragma once
 
 #include "tandem/kernels/conv/operands.h"
@@ -8,6 +8,11 @@
 namespace tandem::kernels::cuda::warpgroup {
 
 ConvObstacle obstacle;
+/// True where this was faster than implicit_gemm (an H100; docs/kernels/conv.md): several taps, products of 128 columns
+/// and 64 depths or more, and for images so many tiles that a quarter of the GPU has one.
+bool pays(PassKind pass, const ConvGeometry& g);
+/// True where it was faster than cuDNN as well: the gradient of images whose tiles fill the GPU.
+bool beats_library(PassKind pass, const ConvGeometry& g);
 ForwardPass forward;
 BackwardInputPass backward_input;
 BackwardInputBelowPass backward_input_below;
