@@ -12,9 +12,10 @@
 namespace tandem::test {
 namespace {
 
-/// Which tool sees which faults, by compute-sanitizer's manual and on an H100: racecheck looks at shared memory only and
-/// takes a shuffle for an order, initcheck looks at global memory only, and no tool follows streams, blocks or the masks
-/// of shuffles. A float2 by a cast is not here either: with -G nvcc loads its two floats one by one, each where it may be.
+/// Which tool sees which faults, by compute-sanitizer's manual and on an H100: racecheck looks at shared memory only
+/// and takes a shuffle for an order, initcheck looks at global memory only, and no tool follows streams, blocks or the
+/// masks of shuffles. A float2 by a cast is not here either: with -G nvcc loads its two floats one by one, each where
+/// it may be.
 struct Tool {
   const char* name;
   std::vector<const char*> faults;
