@@ -33,8 +33,9 @@ std::vector<std::string> lines_of_page() {
                                  "ranks (`tests/comm/collective_checks.cpp`),",
                                  "by processes under `mpirun`, by threads (those of `threads` on up to 32), or by "
                                  "both. Cells of NCCL were tested with a stand-in",
-                                 "for the library: no GPU has run them. [launching.md](../launching.md) says what the "
-                                 "backends are, and how to choose one.",
+                                 "for the library; NCCL itself has trained with one rank on one GPU, and not between "
+                                 "GPUs. [launching.md](../launching.md) says what the backends are, "
+                                 "and how to choose one.",
                                  "",
                                  heads,
                                  rules};

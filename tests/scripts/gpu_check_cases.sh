@@ -135,6 +135,9 @@ if [ -n "$probe" ]; then  # real faults, which the simulator finds as the tools 
   grep -q " planted faults, 0 surprises" faults.txt || wrong "PROBE" "did not look at the faults"
   grep -q "^left out for racecheck: a flag and a lock within a block (it follows barriers" faults.txt ||
     wrong "PROBE" "shows racecheck what is handed over by a flag"
+  for unseen in "memcheck reports: cast to a wider type" "racecheck reports: a shuffle does not order memory"; do
+    ! grep -q "^$unseen" faults.txt || wrong "PROBE" "asks for what no tool sees on a GPU: $unseen"
+  done
   exit $((failures > 0))
 fi
 

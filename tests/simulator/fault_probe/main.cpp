@@ -12,8 +12,10 @@
 namespace tandem::test {
 namespace {
 
-/// Which tool sees which faults, by compute-sanitizer's manual: racecheck looks at shared memory only, initcheck at
-/// global memory only, and no tool follows streams, blocks or the masks of shuffles.
+/// Which tool sees which faults, by compute-sanitizer's manual and on an H100: racecheck looks at shared memory only
+/// and takes a shuffle for an order, initcheck looks at global memory only, and no tool follows streams, blocks or the
+/// masks of shuffles. A float2 by a cast is not here either: with -G nvcc loads its two floats one by one, each where
+/// it may be.
 struct Tool {
   const char* name;
   std::vector<const char*> faults;
@@ -22,10 +24,10 @@ const std::vector<Tool> kTools = {
     {"memcheck",
      {"write past the end", "read before the start", "shared array too short", "dynamic shared memory too small",
       "freed memory is read", "memcpy past the end", "struct copied past the end", "vector at an odd address",
-      "cast to a wider type", "atomic past the end"}},
+      "atomic past the end"}},
     {"racecheck",
      {"barrier missing before a read", "barrier missing before the next write", "all threads write one variable",
-      "__syncwarp missing", "a shuffle does not order memory", "only half of the warp was synchronised"}},
+      "__syncwarp missing", "only half of the warp was synchronised"}},
     {"initcheck", {"global memory nobody wrote"}},
     {"synccheck", {"barrier in a branch", "caller of __syncwarp not in its mask"}},
 };
