@@ -153,7 +153,7 @@ void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, 
   });
 }
 
-/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per sixteen
+/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per four
 /// channels is quick about them.
 Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
   constexpr int kFew = 256, kGroups = 64;

@@ -16,7 +16,8 @@ namespace {
 using device::AnyFloats;
 using device::AnyFloatsOut;
 
-constexpr std::int64_t kReducingBlocks = 528, kPropagatingBlocks = 2112;
+// Three blocks of so many registers run at once on each of an H100's 132 multiprocessors; more would wait for these.
+constexpr std::int64_t kReducingBlocks = 3 * 132, kPropagatingBlocks = 2112;
 
 /// Sums of the gradient, and of the gradient times x - mean.
 using GradientSums = Totals<2>;

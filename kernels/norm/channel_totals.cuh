@@ -66,15 +66,16 @@ __device__ void store_block_totals(const ChannelGrid& grid, const ChannelPlace& 
   }
 }
 
-constexpr int kJoinLanes = 16;                      // channels of a block that joins chunks
-constexpr int kJoinSlices = kThreads / kJoinLanes;  // threads that share out the chunks of a channel
+constexpr int kJoinLanes = 4;                       // channels of a block that joins chunks
+constexpr int kJoinSlices = kThreads / kJoinLanes;  // threads that share out the chunks of a channel; a power of two
 
 inline unsigned join_blocks(const ChannelGrid& grid) {
   return static_cast<unsigned>((grid.channels + kJoinLanes - 1) / kJoinLanes);
 }
 
-/// Joins the partial totals of the chunks [first, end). Calls finish(channel, totals) in one thread per channel; all
-/// threads of join_blocks() blocks must call it.
+/// Joins the partial totals of the chunks [first, end): every kJoinSlices-th by one thread, then those of the threads
+/// as a tree. Calls finish(channel, totals) in one thread per channel; all threads of join_blocks() blocks must call
+/// it.
 template <int kFields, typename Join, typename Finish>
 __device__ void join_chunks(const ChannelGrid& grid, int first, int end, const double* partials, Join&& join,
                             Finish&& finish) {
@@ -92,17 +93,21 @@ __device__ void join_chunks(const ChannelGrid& grid, int first, int end, const d
       join(all, more);
     }
   }
+  const auto write = [&] {
 #pragma unroll
-  for (int f = 0; f < kFields; ++f) totals[f][slice][lane] = all.fields[f];
-  __syncthreads();
-  if (slice > 0 || channel >= grid.channels) return;
-  for (int other = 1; other < kJoinSlices; ++other) {
+    for (int f = 0; f < kFields; ++f) totals[f][slice][lane] = all.fields[f];
+  };
+  write();
+  for (int step = kJoinSlices / 2; step > 0; step /= 2) {
+    __syncthreads();
+    if (slice >= step) continue;
     Totals<kFields> more;
 #pragma unroll
-    for (int f = 0; f < kFields; ++f) more.fields[f] = totals[f][other][lane];
+    for (int f = 0; f < kFields; ++f) more.fields[f] = totals[f][slice + step][lane];
     join(all, more);
+    write();
   }
-  finish(channel, all);
+  if (slice == 0 && channel < grid.channels) finish(channel, all);
 }
 
 /// The same for all chunks.

@@ -27,6 +27,7 @@ std::string_view obstacle(PassKind pass, const ConvGeometry& g, const Operands& 
 
 bool pays(PassKind pass, const ConvGeometry& g) {
   constexpr std::int64_t kMostForOneBlock = 64;  // channels, in and out, for which a block has all weights
+  if (pass == PassKind::backward_weight) return false;
   const Task task(g, pass);
   if (task.channels > kMostForOneBlock || task.columns > kMostForOneBlock || task.taps() == 1) return false;
   const std::int64_t tile_pixels = Plan(task).tile_lines * kTileColumns, tiles = tiles_of(task);
