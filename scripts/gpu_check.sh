@@ -4,7 +4,7 @@
 # usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]
 #   build        everything, for the GPU found: unpacks what scripts/offline_bundle.sh collected, compiles, looks at registers
 #   correctness  the CUDA tests, the kernels for Hopper with a benchmark against cuDNN, golden outputs, a short training
-#   bench        training, convolutions and the ladder, timed
+#   bench        training, beside PyTorch where it is installed, convolutions and the ladder, timed; a profile of some steps
 #   sanitize     compute-sanitizer over planted faults, the kernels for Hopper and the op table
 #   all          these four (the default)
 #   --fresh      forgets what earlier calls of these parts have found; after a build that changed anything that happens anyway
@@ -16,6 +16,7 @@
 #              PART_LIMIT  seconds that a part may take (510; building takes fewer cores as much longer)
 #              CALL_LIMIT  seconds that all of this call may take, where commands are cut off; its last steps then have no time
 #              CUDA_HOME   where nvcc is if it is not on the PATH (/usr/local/cuda)
+#              TORCH_PYTHON  the Python whose PyTorch training is timed beside (python3)
 # Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
 called_from=$PWD
@@ -288,7 +289,7 @@ rehearse() {
   code=${PIPESTATUS[0]}
   case "$code" in 0 | 77 | 78) return 79 ;; esac
   # What Tandem says, and what the runtime says to programs that do without it.
-  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device\|cudaErrorInsufficientDriver\|cudaErrorNoDevice" \
+  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device\|cudaErrorInsufficientDriver\|cudaErrorNoDevice\|sees no GPU" \
     "$work/rehearsal.log" || return 79
   return "$code"
 }
@@ -532,6 +533,26 @@ part_correctness() {
 
 bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
 
+# bench_torch MODEL PRECISION: whole steps beside PyTorch's, in turns.
+bench_torch() {
+  local python=${TORCH_PYTHON:-python3} log=$work/torch.log code
+  if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
+    echo "table: $python has no PyTorch"
+    return 77
+  fi
+  live "$python" "$root/scripts/compare_pytorch.py" --device cuda --bench "$build/apps/train_bench" --python "$python" \
+    --model "$1" --precision "$2" --batch-size 512 --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 | tee "$log"
+  code=${PIPESTATUS[0]}
+  [ "$code" -eq 0 ] || return "$code"
+  sed -n '$s/^ratio \(.*\)$/table: \1 times PyTorch/p' "$log"
+}
+
+profile_training() {
+  rm -rf "$work/profiled"
+  live "$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 8192 --limit-test 512 --epochs 1 --model vgg_lite \
+    --precision fp16 --batch-size 512 --profile steps=6:10 --run-dir "$work/profiled"
+}
+
 # bench_conv JSON PRECISION OPTION...: each layer by every implementation that there is, verified first.
 bench_conv() { conv_bench "$1" --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --precision "${@:2}"; }
 
@@ -549,6 +570,12 @@ part_bench() {
   gpu_step 90 bench_conv_f16 bench_conv "$results/conv_f16.json" fp16 --cache hot
   gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" fp32 --cache hot --impl "$f32_contestants"
   gpu_step 90 bench_ladder bench_ladder
+  gpu_step 60 profile profile_training
+  gpu_step 60 torch_vgg_lite_fp16 bench_torch vgg_lite fp16
+  gpu_step 60 torch_resnet18_fp16 bench_torch resnet18 fp16
+  gpu_step 60 torch_small_cnn_fp16 bench_torch small_cnn fp16
+  gpu_step 60 torch_vgg_lite_tf32 bench_torch vgg_lite tf32
+  gpu_step 60 torch_vgg_lite_fp32 bench_torch vgg_lite fp32
   gpu_step 120 tuned_conv_f16 bench_conv "$logs/conv_f16_tuned.json" fp16 --autotune --svg "$logs/conv_f16.svg"
   gpu_step 120 tuned_conv_f32 bench_conv "$logs/conv_f32_tuned.json" fp32 --autotune --svg "$logs/conv_f32.svg" \
     --impl "$f32_contestants"

@@ -95,6 +95,12 @@ else
 fi
 exit 0
 SANITIZER
+# PyTorch's Python: TORCH says that it has it, and what of the comparison is its last line.
+stand_in torch_python <<'TORCH'
+[ -n "${TORCH:-}" ] || exit 1
+[ "$1" = -c ] || echo "$TORCH"
+TORCH
+export TORCH_PYTHON=torch_python
 export WORK=$work BUILD=$work/build OUT=$work/out OFFLINE=$work/offline CUDA_HOME=$work/toolkit
 
 start_anew() { rm -rf "$BUILD" "$OUT" calls; }
@@ -158,6 +164,7 @@ expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 51
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
   "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
+  "profile +ok" "torch_vgg_lite_fp32 +- .*torch_python has no PyTorch" \
   "planted_faults +ok" "hopper_racecheck +ok" "sanitizer_racecheck +ok" "total: ok"
 order=$(sed -n 's/^-- //p; s/^\([a-z_0-9]*\)  *\(ok\|-\)  .*/\1/p' "$OUT/table.txt" | tr '\n' ' ')
 case "$order" in
@@ -176,6 +183,8 @@ PYTHON
 tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q "^left out for racecheck: a flag (why)" ||
   wrong "" "does not tell which correct kernels a tool has not seen"
 tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
+
+expect 0 "TORCH='ratio 1.50'" "build bench" "torch_vgg_lite_fp32 +ok .* 1.50 times PyTorch" "total: ok"
 
 # What cannot be kept is named, and no reason to say that all is well.
 start_anew
