@@ -12,7 +12,7 @@ ConvObstacle obstacle;
 /// True where this is faster than implicit_gemm: every halo is read once, for several taps, and tiles are many and
 /// mostly full. Never for the gradient of w, which took 1.2 to 1.6 times as long on an H100 (docs/kernels/conv.md).
 bool pays(PassKind pass, const ConvGeometry& g);
-/// True where it was faster than cuDNN as well: wherever it pays.
+/// True where it was as fast as cuDNN or faster: wherever it pays.
 bool beats_library(PassKind pass, const ConvGeometry& g);
 ForwardPass forward;
 ForwardPoolPass forward_pool;
