@@ -144,9 +144,9 @@ app_case(PROGRAM study NAME "quick and full" EXIT 2 ERR "--quick and --full excl
 app_case(PROGRAM study NAME "no seeds" EXIT 2 ERR "--seeds: 0 is not between 1 and 100" ARGS all --seeds 0)
 app_case(PROGRAM study NAME "one study twice" EXIT 2 ERR "optimizers: there are two studies of this name; name each once" ARGS run 4 optimizers --plan)
 app_case(PROGRAM study NAME "unknown network" EXIT 2 ERR "optimizers: no run can be made: --model: unknown model 'resnet8': did you mean resnet9?"
-  ARGS run optimizers --model resnet8 --dataset synthetic --out app_files/study)
+  ARGS run optimizers --model resnet8 --dataset synthetic --out app_files/study_of_unknown_network)
 app_case(PROGRAM study NAME "no data" EXIT 2 ERR "optimizers: no run can be made: app_files/none: no such data directory"
-  ARGS run optimizers --data app_files/none --out app_files/study)
+  ARGS run optimizers --data app_files/none --out app_files/study_without_data)
 foreach(part run stop limit browser)
   add_test(NAME "study: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_study.py ${part} $<TARGET_FILE:study>
     ${CMAKE_CURRENT_BINARY_DIR}/study_${part})
