@@ -32,7 +32,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from command_line import Parser, complain, positive_number, program, run, several, whole_number
@@ -88,11 +87,12 @@ class TorchStep:
         self.model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
         self.load_weights()
         self.model = self.model.to(device=self.device, memory_format=layout).train()
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(arguments.precision)
         batch = safetensors_file.read(arguments.batch).tensors
-        self.images = torch.from_numpy(batch["images"]).to(device=self.device, memory_format=layout)
+        # In halves where convolutions are, as ours: no step casts them.
+        self.images = torch.from_numpy(batch["images"]).to(device=self.device, dtype=half, memory_format=layout)
         self.labels = torch.from_numpy(batch["labels"]).to(self.device)
         self.criterion = torch.nn.CrossEntropyLoss()
-        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(arguments.precision)
         self.autocast = torch.autocast(self.device, dtype=half, enabled=half is not None)
         self.scaler = torch.amp.GradScaler(self.device, enabled=half is torch.float16) if half else None
         self.loss_function = torch.compile(self.plain_loss) if self.mode == "compile" else self.plain_loss
@@ -119,8 +119,7 @@ class TorchStep:
             self.scaler.scale(loss).backward()
             self.scaler.step(optimizer)
             self.scaler.update()
-        value = loss.item()
-        self.synchronize()
+        value = loss.item()  # waits for all of the step, as the optimizer works on the same stream
         return time.perf_counter() - start, value
 
     def best_optimizer(self):
@@ -211,9 +210,8 @@ def start_parties(arguments, folder, model):
     for mode in arguments.torch_mode:
         for memory_format in arguments.torch_format:
             commands[f"pytorch {mode} {memory_format}"] = [*torch_side, f"{mode}:{memory_format}"]
-    # On the CPU one after the other, as each tries its optimizer's loops.
-    with ThreadPoolExecutor(len(commands) if arguments.device == "cuda" else 1) as starters:
-        return dict(zip(commands, starters.map(lambda command: Party(command, environment), commands.values())))
+    # One after the other, as PyTorch tries its convolutions (cudnn.benchmark) and its optimizer's loops at the start.
+    return {name: Party(command, environment) for name, command in commands.items()}
 
 
 def take_turns(parties, arguments):

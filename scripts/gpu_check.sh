@@ -58,6 +58,8 @@ absolute() { case "$1" in /*) echo "$1" ;; *) echo "$called_from/$1" ;; esac; }
 out=$(absolute "${OUT:-$PWD/build/gpu_check}") build=$(absolute "${BUILD:-$PWD/build/gpu}")
 export root=$PWD out build offline=${OFFLINE:-$PWD/offline}
 offline=$(absolute "$offline")
+export torch_python=${TORCH_PYTHON:-python3}
+case "$torch_python" in */*) torch_python=$(absolute "$torch_python") ;; esac
 export work=$build/check CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Logs, what steps came to, and what is kept of their results.
 export logs=$work/logs steps=$work/steps results=$work/results prefix=$build/packages
@@ -535,12 +537,12 @@ bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --s
 
 # bench_torch MODEL PRECISION: whole steps beside PyTorch's, in turns.
 bench_torch() {
-  local python=${TORCH_PYTHON:-python3} log=$work/torch.log code
-  if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
-    echo "table: $python has no PyTorch"
+  local log=$work/torch.log code
+  if ! "$torch_python" -c 'import torch, numpy' 2>/dev/null; then
+    echo "table: $torch_python has no PyTorch"
     return 77
   fi
-  live "$python" "$root/scripts/compare_pytorch.py" --device cuda --bench "$build/apps/train_bench" --python "$python" \
+  live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --bench "$build/apps/train_bench" --python "$torch_python" \
     --model "$1" --precision "$2" --batch-size 512 --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 | tee "$log"
   code=${PIPESTATUS[0]}
   [ "$code" -eq 0 ] || return "$code"
@@ -571,11 +573,11 @@ part_bench() {
   gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" fp32 --cache hot --impl "$f32_contestants"
   gpu_step 90 bench_ladder bench_ladder
   gpu_step 60 profile profile_training
-  gpu_step 60 torch_vgg_lite_fp16 bench_torch vgg_lite fp16
-  gpu_step 60 torch_resnet18_fp16 bench_torch resnet18 fp16
-  gpu_step 60 torch_small_cnn_fp16 bench_torch small_cnn fp16
-  gpu_step 60 torch_vgg_lite_tf32 bench_torch vgg_lite tf32
-  gpu_step 60 torch_vgg_lite_fp32 bench_torch vgg_lite fp32
+  gpu_step 90 torch_vgg_lite_fp16 bench_torch vgg_lite fp16
+  gpu_step 90 torch_resnet18_fp16 bench_torch resnet18 fp16
+  gpu_step 90 torch_small_cnn_fp16 bench_torch small_cnn fp16
+  gpu_step 90 torch_vgg_lite_tf32 bench_torch vgg_lite tf32
+  gpu_step 90 torch_vgg_lite_fp32 bench_torch vgg_lite fp32
   gpu_step 120 tuned_conv_f16 bench_conv "$logs/conv_f16_tuned.json" fp16 --autotune --svg "$logs/conv_f16.svg"
   gpu_step 120 tuned_conv_f32 bench_conv "$logs/conv_f32_tuned.json" fp32 --autotune --svg "$logs/conv_f32.svg" \
     --impl "$f32_contestants"

@@ -12,8 +12,8 @@ struct FamilyChoice {
   std::string_view reason;  // why it is not a faster one; "" for the fastest
 };
 
-/// The fastest family for all passes of a layer; `impl` reference asks for the first one, others for those that are
-/// only for them. Single passes may go to others: family_for().
+/// The fastest family for all passes of a layer; `impl` reference asks for the first one, others for those that they
+/// stand for. Single passes may go to others: family_for().
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, const Operands& operands);
 
 /// The same, where one line says that a fast one does not run. Throws for onednn.

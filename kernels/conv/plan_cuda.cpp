@@ -113,8 +113,8 @@ void plan_conv(const ConvRequest& request, const Tensor& x, const Tensor& w, Con
 bool fuses_layer_below(const ConvPlan& plan, const Tensor& x, const Tensor& w) {
   const ConvRunner& runner = plan.backward_input;
   if (!is_aligned(x) || !is_aligned(w)) return false;
-  // cuDNN's graphs that do both took much longer than its convolution and another pass do (docs/libraries.md); the
-  // tuner compares them with our kernels.
+  // cuDNN's graphs that do both took much longer than its convolution and other passes do (docs/libraries.md). The
+  // tuner compares these graphs with our kernels, but not with cuDNN's convolution alone.
   if (runner.library != nullptr)
     return conv_tuner().is_active() && library_fuses_layer_below(*runner.library, plan.geometry, x, w);
   return runner.family->backward_input_below != nullptr;

@@ -67,7 +67,8 @@ __device__ void store_block_totals(const ChannelGrid& grid, const ChannelPlace& 
 }
 
 constexpr int kJoinLanes = 4;                       // channels of a block that joins chunks
-constexpr int kJoinSlices = kThreads / kJoinLanes;  // threads that share out the chunks of a channel; a power of two
+constexpr int kJoinSlices = kThreads / kJoinLanes;  // threads that share out the chunks of a channel
+static_assert(kThreads % kJoinLanes == 0 && (kJoinSlices & (kJoinSlices - 1)) == 0, "a tree of all threads");
 
 inline unsigned join_blocks(const ChannelGrid& grid) {
   return static_cast<unsigned>((grid.channels + kJoinLanes - 1) / kJoinLanes);

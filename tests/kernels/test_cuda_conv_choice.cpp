@@ -5,6 +5,8 @@
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/kernels/scripted_conv_library.h"
 
+#include <string_view>
+
 namespace tandem::test {
 namespace {
 
@@ -86,6 +88,56 @@ TEST_CASE("where there is a library, what follows is fused as long as that saves
     CHECK(!asked.fuses_pool);
     CHECK(asked.moment_parts == 0);
   }
+}
+
+TEST_CASE("where there is a library, auto keeps the passes in which our kernels beat it", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const WithLibrary with;
+  const k::cuda::Operands operands{DType::f16, kGpu};
+  const auto runner = [&](const ConvCase& one, k::PassKind pass, ConvImpl impl) -> std::string_view {
+    const k::ConvRunner chosen = k::cuda::choose_runner(pass, one.geometry(), impl, operands, operands);
+    return chosen.library != nullptr ? "library" : chosen.family->name;
+  };
+  const ConvCase few = square_case(128, 32, 32, 32, 64, 3, 1), wide = square_case(128, 128, 16, 16, 128, 3, 1);
+  const bool has_warpgroups = k::cuda::warpgroup::obstacle(k::PassKind::forward, wide.geometry(), operands).empty();
+  CHECK(runner(few, k::PassKind::forward, ConvImpl::automatic) == "stationary");
+  CHECK(runner(few, k::PassKind::backward_input, ConvImpl::automatic) == "stationary");
+  CHECK(runner(few, k::PassKind::backward_weight, ConvImpl::automatic) == "library");
+  CHECK(runner(wide, k::PassKind::forward, ConvImpl::automatic) == "library");
+  CHECK(runner(wide, k::PassKind::backward_input, ConvImpl::automatic) == (has_warpgroups ? "warpgroup" : "library"));
+  CHECK(runner(wide, k::PassKind::backward_weight, ConvImpl::automatic) == "library");
+  for (const ConvCase& one : {few, wide})  // who asks for cuDNN gets it
+    for (const auto pass : {k::PassKind::forward, k::PassKind::backward_input, k::PassKind::backward_weight})
+      CHECK(runner(one, pass, ConvImpl::cudnn) == "library");
+}
+
+TEST_CASE("warpgroups that pay come before a fusion that saves less", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const Layer third(square_case(32, 64, 16, 16, 128, 3, 1), DType::f16),
+      fourth(square_case(32, 128, 16, 16, 256, 3, 1), DType::f16);
+  const bool has_warpgroups = k::cuda::warpgroup::obstacle(k::PassKind::forward, fourth.g, {DType::f16, kGpu}).empty();
+  k::Conv2dOptions fused = fourth.options;
+  fused.impl = ConvImpl::fused;
+  CHECK(test::fuses_pool(third.x, third.w, fused));
+  CHECK(test::fuses_pool(fourth.x, fourth.w, fused) == !has_warpgroups);
+  CHECK((moment_parts(third.x, third.w, fused) > 0) == !has_warpgroups);
+}
+
+TEST_CASE("a library masks for the layer below only where a tuner can compare", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  WithLibrary with;
+  const Layer layer(square_case(2, 8, 5, 4, 16, 3, 1), DType::f16);
+  k::ConvPlan plan = plan_of(layer.g, ConvImpl::automatic, DType::f16);
+  plan.backward_input = k::ConvRunner{.library = &with.library};
+  CHECK_FALSE(k::conv_fuses_layer_below(plan, layer.x, layer.w));
+  k::conv_tuner().set_measuring(true);
+  CHECK(k::conv_fuses_layer_below(plan, layer.x, layer.w));
+  with.library.refused = {ConvPass::backward_input_relu};
+  CHECK_FALSE(k::conv_fuses_layer_below(plan, layer.x, layer.w));
+  // Our kernels do that work where they are planned, whether there is a tuner or not.
+  k::conv_tuner().set_measuring(false);
+  plan.backward_input = k::ConvRunner{.family = &k::cuda::conv_family("implicit_gemm")};
+  CHECK(k::conv_fuses_layer_below(plan, layer.x, layer.w));
 }
 
 TEST_CASE("each graph of a library has its own number of plans", "[cuda][conv]") {

@@ -1,5 +1,5 @@
 // Convolution by warpgroups against the reference in f64: exact on whole numbers, bounded on random ones; the gradient
-// for the layer below; the same bits as the implicit product; what it takes, and that it is off by default.
+// for the layer below; the same bits as the implicit product; what it takes, and where it is chosen.
 #include "tandem/core/device_query.h"
 #include "tandem/kernels/conv/operands.h"
 #include "tandem/kernels/conv/warpgroup/plan.h"

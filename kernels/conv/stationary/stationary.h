@@ -9,10 +9,10 @@
 namespace tandem::kernels::cuda::stationary {
 
 ConvObstacle obstacle;
-/// True where this is faster than implicit_gemm: every halo is read once, for several taps, and tiles are many and
+/// True where this is taken before implicit_gemm: every halo is read once, for several taps, and tiles are many and
 /// mostly full. Never for the gradient of w, which took 1.2 to 1.6 times as long on an H100 (docs/kernels/conv.md).
 bool pays(PassKind pass, const ConvGeometry& g);
-/// True where it was as fast as cuDNN or faster: wherever it pays.
+/// True where it is taken before cuDNN as well: wherever it pays. In four such layers it was as fast or faster.
 bool beats_library(PassKind pass, const ConvGeometry& g);
 ForwardPass forward;
 ForwardPoolPass forward_pool;
