@@ -542,8 +542,8 @@ bench_torch() {
     echo "table: $torch_python has no PyTorch"
     return 77
   fi
-  live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --bench "$build/apps/train_bench" --python "$torch_python" \
-    --model "$1" --precision "$2" --batch-size 512 --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 | tee "$log"
+  live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --python "$torch_python" --model "$1" --precision "$2" \
+    --batch-size 512 --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 --bench "$build/apps/train_bench" | tee "$log"
   code=${PIPESTATUS[0]}
   [ "$code" -eq 0 ] || return "$code"
   sed -n '$s/^ratio \(.*\)$/table: \1 times PyTorch/p' "$log"
