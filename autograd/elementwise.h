@@ -46,7 +46,7 @@ struct OnHost {
 /// y = value(x), element by element, and for backward grad_x = gradient(x, grad_y). The two are called on `double` for
 /// f64 x and on `float` for f32, f16 and bf16, which are rounded once; write them for both (`auto`), and without side
 /// effects: several threads call them. Any shape and strides; keeps x. `name` stands in errors and on the tape. Throws
-/// Error unless x is floating.
+/// Error unless x is floating, and for one on a GPU unless `Where` is OnDevice.
 template <typename Where = OnHost, typename Value, typename Gradient>
 Tensor elementwise(std::string_view name, const Tensor& x, const Value& value, const Gradient& gradient) {
   require(x.defined(), "{}: needs a defined tensor, got {}", name, x);

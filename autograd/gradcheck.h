@@ -17,11 +17,11 @@ struct GradcheckOptions {
   double atol = 1e-5;
   /// Relative part of it.
   double rtol = 1e-3;
-  /// Elements of each input that are varied, spread evenly; 0 means all.
+  /// About how many elements of each input are varied, spread evenly: fewer than twice as many. 0: all.
   std::int64_t max_elements = 0;
 };
 
-/// True in a condition if everything agreed; otherwise `message` names the first input and element that did not.
+/// True in a condition if everything agreed; otherwise `message` names the first input, and the element, that did not.
 struct GradcheckReport {
   bool passed = true;   ///< whether all derivatives were right
   std::string message;  ///< empty where they were
@@ -34,8 +34,8 @@ struct GradcheckReport {
 
 /// Checks the gradients of `function` with respect to every input that requires a gradient. Each element of such an
 /// input is varied by +-eps, and the change of a randomly weighted sum over all output elements is compared with that
-/// sum's gradient. backward() is run twice and must give the same bits both times. Throws Error for inputs that are not
-/// f64, or when none requires a gradient. Keep the inputs away from kinks (0 of relu, ties of max).
+/// sum's gradient. backward() is run twice and must give the same bits both times. Throws Error where one of these
+/// inputs is not f64, or none requires a gradient. Keep the inputs away from kinks (0 of relu, ties of max).
 /// Example:
 ///     #include "tandem/autograd/functions.h"
 ///     #include "tandem/autograd/variable.h"

@@ -31,8 +31,8 @@ constexpr DType storage_dtype(Precision precision) {
   return kDTypes[static_cast<int>(precision)];
 }
 
-/// From now on, convolutions of f32 multiply as `precision` says: a setting of the whole process. Throws Error where
-/// `device` has no tensor cores to multiply TF32 on.
+/// From now on, convolutions of f32 multiply as `precision` says: a setting of the whole process. Throws Error for tf32
+/// and 3xtf32 where `device` is the CPU.
 void use_products_of(Precision precision, Device device);
 
 /// Kinds of ops, by what half precision means to them. `normalization`: of batches, layers and groups. `exponential`:

@@ -78,15 +78,14 @@ class BackwardContext {
 /// one that is not needed. Runs with recording off.
 using BackwardFunction = std::function<std::vector<Tensor>(const BackwardContext& context)>;
 
-/// A tensor kept for backward. Throws on get() if its elements were changed in place since it was saved.
+/// A tensor kept for backward.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// Keeps `tensor`, and gives it back.
-  /// @{
+  /// Keeps the elements of `tensor`, which may be undefined.
   explicit SavedTensor(const Tensor& tensor);
+  /// A handle of them without autograd metadata. Throws Error if they were changed in place since they were saved.
   Tensor get() const;
-  /// @}
 
  private:
   Tensor tensor_;
@@ -105,9 +104,9 @@ struct Producer {
   Producer& operator=(const Producer&) = delete;
 };
 
-/// Marks `outputs` as made from `inputs` by the operation `name` and returns them; does nothing but that unless
-/// should_record(inputs). Outputs must be fresh tensors. Undefined inputs (absent bias) are allowed and get no
-/// gradient. The tape does not keep `producer` alive: that is up to `backward`.
+/// Marks `outputs` as made from `inputs` by the operation `name` and returns them; unless should_record(inputs), it
+/// returns them as they are. Outputs must be fresh tensors: Error for one with gradient metadata. Undefined inputs
+/// (absent bias) are allowed and get no gradient. The tape does not keep `producer` alive: that is up to `backward`.
 std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
                            BackwardFunction backward, const std::shared_ptr<Producer>& producer = {});
 Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output, BackwardFunction backward,

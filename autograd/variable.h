@@ -11,15 +11,15 @@ namespace tandem::autograd {
 /// True for leaves marked by set_requires_grad and for every tensor computed from one while recording.
 bool requires_grad(const Tensor& tensor);
 
-/// Marks a leaf (a tensor no recorded operation made) as wanting a gradient, or not. Floating dtypes only.
-/// Returns the same tensor.
+/// Marks a leaf (a tensor no recorded operation made) as wanting a gradient, or not. Returns the same tensor. Throws
+/// Error for one that is no leaf, and for an integer dtype that is to want one.
 Tensor set_requires_grad(const Tensor& tensor, bool required = true);
 
 /// True unless a recorded operation made this tensor.
 bool is_leaf(const Tensor& tensor);
 
-/// The gradient of a leaf: same shape and dtype, or f32 for half leaves whose gradient has been added up from several
-/// backward()s or exchanged in f32. Undefined before the first backward() and after clear_grad().
+/// The gradient of a leaf, not a copy: same shape and dtype, or f32 for half leaves whose gradient has been added up
+/// from several backward()s or exchanged in f32. Undefined before the first backward() and after clear_grad().
 Tensor grad(const Tensor& leaf);
 
 /// Gives a leaf its gradient, as grad() describes it: on the leaf's device, each element in memory of its own (expand()
@@ -89,7 +89,9 @@ struct BackwardOptions {
 
 /// Adds d(root)/d(leaf) to the gradient of every leaf that `root` was computed from. A `root` of more than one element
 /// needs `grad_root`, of its shape: then the sum over elements of grad_root * d(root)/d(leaf) is added.
-/// Saved tensors are freed as the walk passes them.
+/// Saved tensors are freed as the walk passes them, unless the options keep them. Throws Error for a root that requires
+/// no gradient, for a `grad_root` of another shape or dtype, where the tape was freed by an earlier backward(), and
+/// where a saved tensor was changed in place.
 void backward(const Tensor& root, const Tensor& grad_root = {}, BackwardOptions options = {});
 
 }  // namespace tandem::autograd

@@ -80,13 +80,13 @@ struct Collective {
 
   /// The only count, or the first.
   std::int64_t count() const { return counts.empty() ? 0 : counts.front(); }
-  /// Over all ranks.
+  /// The sum of `counts`.
   std::int64_t total() const;
   /// Of so many elements.
   std::int64_t bytes(std::int64_t elements) const { return elements * size_of(dtype); }
 };
 
-/// Of all elements of a dense tensor, in place: a reduction or a broadcast.
+/// Of all elements of a dense tensor, in place: a reduction or a broadcast, with rank 0 for the root.
 Collective in_place(CollectiveKind kind, const Out& tensor, ReduceOp op = ReduceOp::sum);
 
 /// The largest tag of a message that a program may use.

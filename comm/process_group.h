@@ -20,14 +20,14 @@ namespace tandem::comm {
 
 struct WatchOptions;
 
-/// Ranks that work together: those of a run, or of a part of it. Every operation but messages (send, receive), poll()
-/// and the plain questions is collective: all ranks call it, in the same order, with the same shapes, dtypes and
-/// arguments. Tensors are dense, on any device; elements are matched by their order in memory, so strides must be alike
-/// on all ranks as well. Nothing is recorded: a tensor that requires a gradient is refused while recording, as Tensor
-/// refuses raw writes and copies. Backends that know host memory only get device tensors by way of pinned memory;
-/// results are there for what is enqueued on the current stream afterwards. One thread at a time may use a group, and
-/// works must not outlive it. A wait moves on the works of its own group: where several groups have some under way, all
-/// ranks wait for these groups in one order, or poll. Errors are thrown as tandem::Error.
+/// Ranks that work together: those of a run, or of a part of it. Every operation but messages (send, receive),
+/// Work::poll() and the plain questions is collective: all ranks call it, in the same order, with the same shapes,
+/// dtypes and arguments. Tensors are dense, on any device; elements are matched by their order in memory, so strides
+/// must be alike on all ranks as well. Nothing is recorded: a tensor that requires a gradient is refused while
+/// recording, as Tensor refuses raw writes and copies. Backends that know host memory only get device tensors by way of
+/// pinned memory; results are there for what is enqueued on the current stream afterwards. One thread at a time may use
+/// a group, and works must not outlive it. A wait moves on the works of its own group: where several groups have some
+/// under way, all ranks wait for these groups in one order, or poll. Errors are thrown as tandem::Error.
 ///
 /// Each operation has a form that returns at once (`_async`): its tensors are busy until the work is complete. Several
 /// may be under way. Where the others return a result, these write it: what is written has the dtype and device of what
@@ -59,7 +59,7 @@ class ProcessGroup {
   int rank() const { return backend_->place().rank; }
   int size() const { return backend_->place().size; }
   /// @}
-  /// Rank and number of ranks on this host.
+  /// This rank's number among those of its host.
   int local_rank() const { return backend_->place().local_rank; }
   /// How many ranks this host has.
   int local_size() const { return backend_->place().local_size; }
@@ -233,11 +233,11 @@ std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEn
 
 /// A choice of group.
 struct GroupOptions {
-  std::string backend = "auto";  ///< one of backend_names(), or "auto"
+  std::string backend = "auto";  ///< one of backend_names()
   Device device = {};            ///< where this rank computes
   /// How backends native and threads add up: "auto" is "shared-memory" where all ranks are on one host, else "by-cost",
   /// the algorithm of messages with the least predicted time for the size; others are such algorithms, by their names
-  /// in algorithm_names() (comm/backends.h).
+  /// in algorithm_names() (comm/backends.h). With another than "auto", backend "auto" is native on several ranks.
   std::string algorithm = "auto";
   /// Words of a network (comm/transports/simulated/network_model.h), as "alpha=2ms beta=1Gbit hosts=2x2", on which the
   /// messages of backends native and threads arrive as late, in real time, as on that network; "" for none. The ranks

@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-/// True where this build has the CUDA device. Whether the machine has one, too, is asked of core/device_query.h.
+/// True where this build has CUDA devices, real or simulated ones. core/device_query.h tells whether the machine has.
 inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 
 /// Kinds of devices that a build can have.

@@ -18,8 +18,8 @@ struct DeviceDescription {
   Device device{};                ///< which one
   std::string name;               ///< "Intel(R) Xeon(R) ...", "NVIDIA H200"
   std::int64_t memory_bytes = 0;  ///< total; 0 if unknown
-  int units = 0;                  ///< CPU cores usable by this process, or streaming multiprocessors
-  std::string capability;         ///< "sm_90" for CUDA, empty for the CPU
+  int units = 0;                  ///< logical CPUs that this process may run on, or streaming multiprocessors
+  std::string capability;         ///< "sm_90"; empty for the CPU, as are the next two
   std::string uuid;               ///< "GPU-3f2a...": one name in all processes, whatever index they see it under
   std::string pci_address;        ///< "0000:3b:00", which the parts of a shared GPU (MIG) have in common
 };

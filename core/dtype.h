@@ -131,7 +131,8 @@ struct TypeTag {
   using type = T;  ///< the type that it stands for
 };
 
-/// Calls `visit(TypeTag<T>{})` with the C++ type of a floating `dtype`; `where` names the caller in the error.
+/// Returns `visit(TypeTag<T>{})` for the C++ type T of a floating `dtype`; visit() must return one type for all. Throws
+/// Error, which begins with `where`, for an integer dtype.
 template <typename Visitor>
 decltype(auto) dispatch_floating(DType dtype, std::string_view where, Visitor&& visit) {
   switch (dtype) {
@@ -148,7 +149,7 @@ decltype(auto) dispatch_floating(DType dtype, std::string_view where, Visitor&& 
   }
 }
 
-/// Calls `visit(TypeTag<T>{})` with the C++ type of any `dtype`.
+/// The same of any `dtype`.
 template <typename Visitor>
 decltype(auto) dispatch_all(DType dtype, std::string_view where, Visitor&& visit) {
   switch (dtype) {

@@ -40,7 +40,7 @@ MemoryStats memory_stats(Device device = {});
 /// Lets every peak of every device start again from the current value.
 void reset_peak_memory();
 
-/// The ten tags with the most bytes on a device, largest first, for messages: "activations 1.2 GiB, workspace 64 KiB";
+/// The tags that have bytes on a device, largest first, for messages: "activations 1.2 GiB, workspace 64 KiB";
 /// "nothing" where no storage holds any.
 std::string largest_memory_tags(Device device);
 

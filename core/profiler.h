@@ -50,7 +50,8 @@ inline bool profiling() { return (detail::listeners() & detail::kStatistics) != 
 /// Forgets what was collected and collects from now on, in all threads.
 void start_profile();
 
-/// Ends collecting; returns what was, by falling self_seconds.
+/// Ends collecting; returns what was, by falling self_seconds. Ranges that began before the start or are still open are
+/// not in it.
 std::vector<ProfileEntry> stop_profile();
 
 /// Times its scope under a name. Costs one load while nobody listens: the name is then neither made nor copied.

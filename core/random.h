@@ -63,7 +63,8 @@ struct RandomKey {
     return static_cast<std::uint32_t>((std::uint64_t{bits(index)} * bound) >> 32);
   }
 
-  /// The `index`-th normal number, mean 0 and variance 1 (Box-Muller on two words of its own).
+  /// The `index`-th normal number, mean 0 and variance 1: Box-Muller on bits(2 * index) and bits(2 * index + 1). So do
+  /// not draw both kinds of numbers from the same places of one sequence.
   float normal(std::uint64_t index) const;
 
   /// A word as a number in [0, 1): its upper 24 bits.

@@ -31,13 +31,13 @@ class DimList {
   /// @{
   DimList(std::initializer_list<std::int64_t> values) : DimList(std::span(values.begin(), values.size())) {}
   explicit DimList(std::span<const std::int64_t> values) {
-    /// @}
     require(values.size() <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, values.size());
     rank_ = static_cast<int>(values.size());
     std::copy(values.begin(), values.end(), values_.begin());
   }
+  /// @}
 
-  /// Zeros, one per dimension.
+  /// Zeros, one per dimension. Throws Error unless `rank` is from 0 to kMaxRank.
   static DimList zeros(int rank) {
     require(rank >= 0 && rank <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, rank);
     DimList list;
@@ -50,11 +50,11 @@ class DimList {
   /// True of the list without values, which is the shape of a single number.
   bool empty() const { return rank_ == 0; }
 
-  /// The value of a dimension; negative ones count from the end, as in PyTorch.
+  /// The value of a dimension; negative ones count from the end, as in PyTorch. Throws Error as wrap().
   std::int64_t operator[](int dim) const { return values_[static_cast<std::size_t>(wrap(dim))]; }
   std::int64_t& operator[](int dim) { return values_[static_cast<std::size_t>(wrap(dim))]; }
 
-  /// `dim` as a number in [0, rank); throws if it is out of range.
+  /// `dim` as a number in [0, rank). Throws Error if it is not in [-rank, rank).
   int wrap(int dim) const {
     require(dim >= -rank_ && dim < rank_, "dimension {} is out of range for a tensor of rank {}", dim, rank_);
     return dim < 0 ? dim + rank_ : dim;
@@ -91,10 +91,10 @@ using Strides = DimList<struct StridesMeaning>;
 /// NHWC (and weights K,C,R,S as KRSC); for other ranks it means row_major.
 enum class Layout : std::uint8_t { row_major, channels_last };
 
-/// Number of elements; 1 for rank 0.
+/// Number of elements; 1 for rank 0. Throws Error for a negative size, and for more elements than 63 bits can count.
 std::int64_t element_count(const Shape& shape);
 
-/// Strides, in elements, of a dense tensor of this shape.
+/// Strides, in elements, of a dense tensor of this shape; sizes of 0 count as 1.
 Strides dense_strides(const Shape& shape, Layout layout);
 
 /// Numbers of dimensions, in some order.

@@ -23,7 +23,7 @@ class Storage {
   /// `pinned`: page-locked host memory, for asynchronous copies. Throws Error for pinned memory of another device than
   /// the CPU, for a device that is not there, and when memory runs out.
   Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned = false);
-  /// Host memory that `owner` keeps, for tensors in memory that other processes see as well.
+  /// Host memory that `owner` keeps, for tensors in memory that other processes see as well. Throws Error without one.
   Storage(void* data, std::int64_t bytes, MemoryTag tag, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;

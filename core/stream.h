@@ -30,7 +30,8 @@ class Stream {
   /// Returns once all that was enqueued is done. Throws Error if any of it failed.
   void synchronize() const;
 
-  /// Lets what is enqueued from now on wait for `event`, which may be another stream's. Returns at once.
+  /// Lets what is enqueued from now on wait for `event`, which may be another stream's. Returns at once on a GPU; on
+  /// the CPU, whose streams have no queue, once the event is passed.
   void wait(const Event& event) const;
 
   /// Whether both are handles of one queue.
@@ -102,7 +103,8 @@ class StreamScope {
   friend Stream current_stream(Device device);
 };
 
-/// Returns once all streams of a device are idle.
+/// Returns once all streams of a device are idle. Throws Error if there is no such device, and if any of the work
+/// failed.
 void synchronize(Device device);
 
 }  // namespace tandem

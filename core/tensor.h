@@ -17,7 +17,7 @@ namespace tandem {
 
 /// What autograd hangs on a tensor; the rest of it is in autograd/node.h.
 struct AutogradMeta {
-  bool requires_grad = false;  ///< whether backward() gives it a gradient
+  bool requires_grad = false;  ///< of leaves that want a gradient, and of what was computed from them
 
   AutogradMeta() = default;
   virtual ~AutogradMeta() = default;
@@ -55,18 +55,19 @@ class Tensor {
   /// An undefined tensor: only defined() may be asked.
   Tensor() = default;
 
-  /// Elements that nobody has written. Throws Error for a negative size, and where memory runs out.
+  /// Elements that nobody has written. Throws Error for a negative size, for too many elements, for a device that is
+  /// not there, for pinned memory of a GPU, and where memory runs out.
   static Tensor empty(const Shape& shape, TensorOptions options = {});
   /// All elements 0. Throws as empty().
   static Tensor zeros(const Shape& shape, TensorOptions options = {});
   /// On memory that is there already, from its first byte on. Throws Error where it is too small for the elements.
   static Tensor on(std::shared_ptr<Storage> storage, const Shape& shape, DType dtype,
                    Layout layout = Layout::row_major);
-  /// All elements `value`, rounded to the dtype. Throws as empty().
+  /// All elements `value`, as fill() writes it. Throws as empty() and fill().
   static Tensor full(const Shape& shape, double value, TensorOptions options = {});
 
-  /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`. Of bools it is
-  /// a mask: u8, 1 for true.
+  /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`. A vector of
+  /// bools makes a mask: u8, 1 for true. Throws Error unless there are as many values as elements.
   template <typename T>
   static Tensor from(std::span<const T> values, const Shape& shape, Layout layout = Layout::row_major,
                      Device device = {});
@@ -107,8 +108,8 @@ class Tensor {
   /// The same, without a type.
   const void* raw_data() const;
 
-  /// The only element of a one-element tensor, as a double (exact for all dtypes but large i64). Waits for the current
-  /// stream.
+  /// The only element of a one-element tensor, as a double (exact for all dtypes but large i64). Throws Error for a
+  /// tensor of more or fewer elements. Waits for the current stream.
   double item() const;
 
   /// All elements in row-major order, converted to T (to bool: those that are not 0 are true). For tests and small
@@ -122,24 +123,27 @@ class Tensor {
   bool is_dense() const;
 
   // Views: O(1), of the same storage, without autograd metadata.
-  /// Same elements, other shape; one size may be -1. Throws where strides do not allow it without a copy.
+  /// Same elements, other shape; one size may be -1. Throws Error where the numbers of elements differ, and where
+  /// strides do not allow it without a copy.
   Tensor view(const Shape& shape) const;
   /// Dimensions in another order: dimension i of the view is `order[i]` of this tensor; a and b change places.
   /// @{
   Tensor permute(std::span<const int> order) const;
   Tensor transpose(int a, int b) const;
   /// @}
-  /// Elements [start, start + length) of `dim`, every `step`-th.
+  /// `length` elements of `dim`: start, start + step, start + 2 step and so on. Throws Error where they are not all
+  /// there.
   Tensor narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step = 1) const;
-  /// The `index`-th slice of `dim`, which disappears.
+  /// The `index`-th slice of `dim`, from 0 on; the dimension disappears.
   Tensor select(int dim, std::int64_t index) const;
   /// Without `dim`, whose size must be 1.
   Tensor squeeze(int dim) const;
   /// With a new dimension of size 1, which becomes `dim`.
   Tensor unsqueeze(int dim) const;
-  /// Repeats dimensions of size 1 by a stride of 0.
+  /// Repeats dimensions of size 1, and adds new ones in front, by a stride of 0.
   Tensor expand(const Shape& shape) const;
-  /// Any shape, strides (in elements, >= 0) and offset that stay inside the storage.
+  /// Any shape, strides (in elements, >= 0) and offset that stay inside the storage; the offset counts elements from
+  /// the storage's beginning, not from this tensor's.
   Tensor as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const;
   /// The same elements behind a new handle without autograd metadata. Unlike other views it may always be written to:
   /// gradients of what is computed from this tensor afterwards do not know of that.
@@ -159,7 +163,8 @@ class Tensor {
   /// The same, but pinned host memory is still in use until the current stream has done the copy: wait for that (or for
   /// an Event behind it) before reading the copy, or writing to the source.
   void copy_from_async(const Tensor& source) const;
-  /// Of integers, the value without its fraction; throws Error where the dtype has no such number.
+  /// Makes every element `value`: rounded to a floating dtype, without its fraction in an integer one. Throws Error
+  /// where an integer dtype has no such number, NaN included.
   void fill(double value) const;
   /// Makes every element 0.
   void zero() const { fill(0.0); }

@@ -56,7 +56,7 @@ struct LiveStorage {
   MemoryTag tag = MemoryTag::activations;  ///< what it serves
   std::string made_in;                     ///< the range that allocated it; "" outside of any
   std::string name = "";                   ///< name_storages(); "": none
-  std::string shape = "";  ///< of the tensor that it was allocated for, or that has the name: "f32[64, 3, 3, 3]"
+  std::string shape = "";  ///< of the tensor that it was allocated for, or that alone is named: "f32[64, 3, 3, 3]"
 };
 
 /// What stop_timeline() gives.
@@ -72,7 +72,7 @@ struct Timeline {
   std::string device_times_from = "";
   /// Operations between ranks that began and ended meanwhile, in the order in which they ended.
   std::vector<CommunicationEvent> communication = {};
-  std::vector<MemorySample> memory;  ///< at each change, in the order of time
+  std::vector<MemorySample> memory;  ///< where memory was taken or freed, or a range ended, and it had changed
   std::int64_t peak_bytes = 0;       ///< the most that was live on the device at a time
   /// Ten at most, largest first, of those allocated while recording or named.
   std::vector<LiveStorage> largest_at_peak;
@@ -80,7 +80,7 @@ struct Timeline {
 
 /// Forgets what was recorded and records from now on, in all threads but those that have a TimelineOfThread; memory,
 /// and work of a GPU, are that of `device`. Waits for the GPU. The times of a GPU are CUPTI's where that library can be
-/// loaded and used, else those of CUDA events around each range. Example:
+/// loaded and used, else those of CUDA events around each range. Throws Error if there is no such device. Example:
 ///     #include "tandem/core/tensor.h"
 ///     start_timeline();
 ///     {
@@ -99,7 +99,8 @@ Timeline stop_timeline();
 
 /// Tells the names of tensors, parameters and their gradients for instance, whose storages are live: those made before
 /// the start count among the largest at the peak from now on. For while a timeline is recorded; does nothing else.
-/// Undefined tensors are passed over. Of several tensors in one storage the first gives it its name.
+/// Undefined tensors and those of other devices are passed over. A storage of several tensors is named after the first:
+/// "conv1.weight and 2 more".
 void name_storages(const NamedTensors& tensors);
 
 /// For ranks that are threads of one process: while it is there, start_timeline() and stop_timeline() of this thread
@@ -107,6 +108,7 @@ void name_storages(const NamedTensors& tensors);
 /// Memory that is in use is still that of the process.
 class TimelineOfThread {
  public:
+  /// Throws Error where this thread has one already. The end of the scope, in the same thread, ends its recording.
   TimelineOfThread();
   ~TimelineOfThread();
   TimelineOfThread(const TimelineOfThread&) = delete;

@@ -5,7 +5,7 @@ namespace tandem {
 
 /// Adds up, while it lives, the floating-point operations of matrix products and convolutions that this thread calls:
 /// two for each product that is added to a sum, whatever algorithm computes it. What is done per element is not
-/// counted. Counters nest; each counts what the inner ones do. Example:
+/// counted. Counters nest; each counts what the inner ones do, and ends in the thread that made it. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     const WorkCounter counter;
 ///     autograd::matmul(Tensor::zeros({2, 3}), Tensor::zeros({3, 5}));

@@ -20,10 +20,10 @@ namespace tandem::data {
 ///     const Tensor second_input = batch.tensors[1];  // [4, 3]
 ///     const Tensor target = batch.labels;            // [4]
 struct Batch {
-  std::vector<Tensor> tensors;    ///< as in an Example: inputs, and the target last; of rank 4 in channels_last
-  Tensor images;                  ///< the first of them: of images [n,C,H,W], augmented and normalised
-  Tensor labels;                  ///< the last: what outputs are held against, of classes i64 [n]
-  std::int64_t index = 0;         ///< number of the global batch in its epoch
+  std::vector<Tensor> tensors;  ///< as in an Example: inputs, and the target last; of rank 4 in channels_last
+  Tensor images;                ///< the first of them: of images [n,C,H,W], augmented and normalised
+  Tensor labels;                ///< the last: what outputs are held against, of classes i64 [n]; MixOptions: f32 [n, C]
+  std::int64_t index = 0;       ///< number of the global batch in its epoch
   std::int64_t local_count = 0;   ///< n
   std::int64_t global_count = 0;  ///< examples of all ranks in this batch: weight gradients by n / global_count
 

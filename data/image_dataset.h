@@ -48,7 +48,7 @@ class ImageDataset final : public BatchSource {
   std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
   /// @}
 
-  /// Throws Error as check() does, and for a reflecting crop as wide as the images.
+  /// Throws Error as check() does, and for a reflecting crop as wide or as high as the images, or more.
   void check_options(const BatchOptions& options) const override;
   /// The images and labels of these numbers, augmented as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,

@@ -54,14 +54,15 @@ class ImageFolder final : public BatchSource {
   std::int64_t label(std::int64_t index) const;
   /// @}
 
-  /// The image as bytes, resized: u8 [C,H,W].
+  /// The image as bytes: u8 [C,H,W], in the size that the options give, else its own. Throws Error as read_image(), and
+  /// for a number that is none of an image.
   Tensor image(std::int64_t index) const;
 
   /// All images in memory, which takes a byte for each value: for folders that are read again and again. Throws Error
   /// where sizes differ, as get_batch().
   ImageDataset load() const;
 
-  /// Throws Error as ImageDataset does.
+  /// Throws Error for a reflecting crop as wide or as high as the images, or more, where the options give their size.
   void check_options(const BatchOptions& options) const override;
   /// Reads these files, and augments the images as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,

@@ -24,9 +24,8 @@ struct DatasetRequest {
 /// cifar10, cifar100, mnist, fashion-mnist, synthetic.
 std::span<const std::string_view> dataset_names();
 
-/// Reads or draws a data set. Throws Error on an unknown name (naming the nearest) and on everything that the readers
-/// throw on.
-/// Example:
+/// Reads or draws a data set. Throws Error on an unknown name (naming the nearest), where there is no folder of it, for
+/// a limit below 0, and on everything that the readers throw on. Example:
 ///     const ImageDataset images = load_dataset({.name = "synthetic", .split = Split::test, .limit = 100});
 ///     const std::int64_t classes = images.classes();  // 10
 ImageDataset load_dataset(const DatasetRequest& request);

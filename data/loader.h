@@ -53,9 +53,9 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (as an ImageDataset that fails check()), if the sampler is for
-  /// another size, or on options that make no sense, such as batch size 0, drop_last where no batch would be left, a
-  /// reflecting crop wider than the images, augmentation of what is no image, an integer dtype, or a device that is not
-  /// there.
+  /// another size, or on options that make no sense, such as batch size 0, drop_last where no batch would be left,
+  /// `shuffle` or `share` beside a sampler, a reflecting crop as wide as the images, augmentation of what is no image,
+  /// an integer dtype, or a device that is not there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   /// The same, of a data set that is copied; its tensors are shared.
   template <std::derived_from<Dataset> D>

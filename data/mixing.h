@@ -11,7 +11,7 @@ namespace tandem::data {
 
 /// Which ways to mix an image with a partner, another image of the data set; with both, each image takes one of them by
 /// chance. A parameter a is that of the distribution Beta(a, a) that an image's share s is drawn from: small ones leave
-/// most images nearly alone, 1 makes all shares alike.
+/// most images nearly alone, with 1 all shares are equally likely.
 struct MixOptions {
   double mixup = 0.0;        ///< s x + (1 - s) partner (Zhang, Cisse, Dauphin, Lopez-Paz, ICLR 2018); 0: not
   double cutmix = 0.0;       ///< a box of the partner in x, s being what is left of x (Yun et al., ICCV 2019); 0: not

@@ -26,7 +26,7 @@ struct ReadImageOptions {
 /// or libjpeg. Several threads may call it at once.
 Tensor read_image(const std::filesystem::path& path, const ReadImageOptions& options = {});
 
-/// In pixels.
+/// Of an image.
 struct ImageSize {
   std::int64_t height = 0, width = 0;  ///< in pixels
 

@@ -22,7 +22,7 @@ struct RankShare {
 /// One rank's part of one global batch: places [begin, begin + count) of the epoch's order.
 struct BatchPart {
   std::int64_t begin = 0;         ///< the first place
-  std::int64_t count = 0;         ///< may differ between ranks by one in the last batch of an epoch, and may be 0
+  std::int64_t count = 0;         ///< differs between ranks by one at most (by one for each micro-batch); may be 0
   std::int64_t global_count = 0;  ///< of all ranks together
 };
 
@@ -39,8 +39,8 @@ struct BatchPart {
 ///     const std::vector<std::int64_t> numbers = sampler.order(3);  // of the examples, in the order of epoch 3
 class DistributedSampler {
  public:
-  /// Throws Error unless size >= 0, world_size >= 1, 0 <= rank < world_size, and micro_batches is a multiple of
-  /// world_size.
+  /// Throws Error unless size is from 0 to 2^32 - 1, world_size >= 1, 0 <= rank < world_size, and micro_batches is 0 or
+  /// a multiple of world_size.
   DistributedSampler(std::int64_t size, const RankShare& share, bool shuffle, std::uint64_t seed);
   DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed)
       : DistributedSampler(size, RankShare{world_size, rank}, shuffle, seed) {}
@@ -74,7 +74,8 @@ class DistributedSampler {
   /// 0 <= local < local_micro_batches().
   BatchPart micro_part(std::int64_t batch, std::int64_t global_batch_size, int local) const;
 
-  /// The smallest part or micro-batch of an epoch that is not empty, of whichever rank.
+  /// The smallest part or micro-batch of an epoch that is not empty, of whichever rank; of 0 examples where there is
+  /// none.
   BatchPart smallest_part(std::int64_t global_batch_size, bool drop_last = false) const;
 
  private:

@@ -21,13 +21,13 @@ class TensorDataset final : public BatchSource {
 
   /// Rows of each tensor.
   std::int64_t size() const override { return tensors_.front().size(0); }
-  /// Views of the rows.
+  /// Views of the rows. Throws Error for a number that is none of an example.
   Example get(std::int64_t index) const override;
   /// The rows of these numbers: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
 
-  /// As they were given.
+  /// As they are kept: without gradients, dense in Layout::channels_last.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:

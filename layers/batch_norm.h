@@ -15,16 +15,15 @@ struct BatchNorm2dOptions {
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
-/// and num_batches_tracked (i64 scalar). Training normalises by the batch and updates the buffers (running_var by the
-/// unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015). Throws Error unless channels > 0.
-/// Example:
+/// and num_batches_tracked (i64 scalar, on the CPU). Training normalises by the batch and updates the buffers
+/// (running_var by the unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015). Example:
 ///     BatchNorm2d norm({.channels = 64, .relu = true});
 class BatchNorm2d final : public Module {
  public:
   /// What the constructor takes.
   using Options = BatchNorm2dOptions;
 
-  /// Weights begin as 1, biases as 0. Throws Error for options out of range.
+  /// Weights begin as 1, biases as 0. Throws Error unless channels > 0, momentum is in [0, 1] and eps >= 0.
   explicit BatchNorm2d(const Options& options);
   Tensor forward(const Tensor& input) override;
   /// The same where somebody knows the moments of the input (fusion.h).

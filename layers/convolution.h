@@ -81,8 +81,8 @@ struct ConvTranspose2dOptions {
 ///     ConvTranspose2d twice({.in = 64, .out = 32, .kernel = 2, .stride = 2}, initializer);
 ///     const Tensor y = twice(Tensor::zeros({8, 64, 16, 16}, {.layout = Layout::channels_last}));  // [8, 32, 32, 32]
 class ConvTranspose2d final : public Module {
-  /// What the constructor takes.
  public:
+  /// What the constructor takes.
   using Options = ConvTranspose2dOptions;
 
   /// Draws weight and bias as PyTorch does.

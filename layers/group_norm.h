@@ -22,7 +22,7 @@ class GroupNorm final : public Module {
   /// What the constructor takes.
   using Options = GroupNormOptions;
 
-  /// Weights begin as 1, biases as 0. Throws Error where groups do not divide the channels.
+  /// Weights begin as 1, biases as 0. Throws Error where groups do not divide the channels, and for a negative eps.
   explicit GroupNorm(const Options& options);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

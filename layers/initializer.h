@@ -30,9 +30,9 @@ class Initializer {
   /// 1 / sqrt(fan_in), with fan_in = C/groups * R * S, or the number of input features (He et al. 2015, eq. 10).
   Tensor kaiming_uniform(const Shape& shape, std::int64_t fan_in);
 
-  /// Constant parameters (batch norm) and buffers; these draw nothing. Buffers require no gradient.
+  /// A constant parameter, as batch norm has them. Draws nothing.
   static Tensor constant(const Shape& shape, double value);
-  /// The same without a gradient.
+  /// A constant tensor that requires no gradient, row-major.
   static Tensor buffer(const Shape& shape, double value, DType dtype = DType::f32);
 
  private:

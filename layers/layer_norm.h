@@ -24,7 +24,8 @@ class LayerNorm final : public Module {
   /// What the constructor takes.
   using Options = LayerNormOptions;
 
-  /// Weights begin as 1, biases as 0. Throws Error for an empty normalized_shape.
+  /// Weights begin as 1, biases as 0. Throws Error where normalized_shape is empty or has a size of 0, and for a
+  /// negative eps.
   explicit LayerNorm(const Options& options);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

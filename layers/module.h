@@ -61,7 +61,7 @@ class IncompatibleStateError : public Error {
 /// What load_state_dict() passes over rather than refuse.
 struct LoadStateDictOptions {
   bool strict = true;              ///< refuse missing and unexpected names
-  bool ignore_mismatched = false;  ///< leave tensors of another shape as they are
+  bool ignore_mismatched = false;  ///< leave tensors as they are that do not fit: Mismatch
 };
 
 /// Base of layers and networks. Parameters, buffers and children are members of the derived class, registered under
@@ -146,7 +146,8 @@ class Module {
 
   /// Casts parameters and floating buffers. They stay the same tensors (Tensor::set_data) with other elements, so that
   /// handles of them, and parameters that two modules share, go along; their gradients are dropped. Optimizers that
-  /// keep something of the old dtype say so at their next step; replicas are made afterwards, or this throws Error.
+  /// keep something of the old dtype say so at their next step; replicas are made afterwards, or this throws Error, as
+  /// it does for an integer dtype.
   void to(DType dtype);
 
   /// Brings parameters and floating buffers to the dtypes that the ops of this precision want: weights of convolutions
@@ -154,7 +155,7 @@ class Module {
   void set_precision(autograd::Precision precision);
 
   /// Moves parameters and floating buffers to a device, as above. Counters (integer buffers) stay on the CPU, which
-  /// does the counting.
+  /// does the counting. Throws Error if there is no such device.
   void to(Device device);
 
   /// Drops all gradients.
@@ -163,21 +164,21 @@ class Module {
   /// Parameters and buffers without gradient metadata, sharing their elements with the module.
   NamedTensors state_dict() const;
 
-  /// Copies values in, casting floating dtypes. Throws one Error that lists all missing, unexpected and mis-shaped
-  /// tensors, and then changes nothing. What the options pass over stays as it is, and is returned. Not `strict`:
-  /// missing and unexpected names are passed over.
+  /// Copies values in, casting floating dtypes. Throws IncompatibleStateError, which has all missing, unexpected and
+  /// unfitting tensors, and Error for one that is undefined or given twice; it changes nothing then. What the options
+  /// pass over stays as it is, and is returned. Not `strict`: missing and unexpected names are passed over.
   IncompatibleKeys load_state_dict(const NamedTensors& state, bool strict = true) {
     return load_state_dict(state, LoadStateDictOptions{.strict = strict});
   }
   IncompatibleKeys load_state_dict(const NamedTensors& state, const LoadStateDictOptions& options);
 
-  /// Gives every random layer of this tree the state it draws from, and its number in the tree. Training forwards count
-  /// their uses there.
+  /// Gives every random layer of this tree the state it draws from, and its number in the tree; null: each draws from
+  /// one of its own. Training forwards count their uses there.
   void set_random_state(const std::shared_ptr<RandomState>& state);
 
-  /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
+  /// Called after each forward of this module with what it returned.
   using Observer = std::function<void(const Tensor& output)>;
-  /// Sets it, and returns the one there was.
+  /// Sets it, or takes it away where it is empty; returns the one there was.
   Observer set_observer(Observer observer) { return std::exchange(observer_, std::move(observer)); }
   /// Whether somebody sees what this module returns: an observer or a hook.
   bool is_observed() const { return observer_ != nullptr || (hooks_ != nullptr && !hooks_->empty()); }

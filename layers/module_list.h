@@ -40,10 +40,10 @@ class ModuleList final : public Container {
     /// @{
     Module& operator*() const { return **at_; }
     Iterator& operator++() {
-      /// @}
       ++at_;
       return *this;
     }
+    /// @}
     friend bool operator==(const Iterator&, const Iterator&) = default;
 
    private:

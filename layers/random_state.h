@@ -9,13 +9,11 @@
 namespace tandem::layers {
 
 /// One per model, shared by its random layers (Module::set_random_state; those that were given none have their own). A
-/// mask is a function of (seed, rank, layer,
-/// step, use) alone, where the uses of a layer are counted within a step: every training forward draws other masks, and
-/// so does every use of a layer in one forward; ranks draw different masks for their different samples. The trainer
-/// sets the step before each forward pass, so that a resumed run draws what the uninterrupted one would have drawn. A
-/// loop that never sets it stays in step 0, where uses go on: reproducible from its start. Not for use by several
-/// threads.
-/// Example:
+/// mask is a function of (seed, rank, layer, step, use) alone, where the uses of a layer are counted within a step:
+/// every training forward draws other masks, and so does every use of a layer in one forward; ranks draw different
+/// masks for their different samples. The trainer sets the step before each forward pass, so that a resumed run draws
+/// what the uninterrupted one would have drawn. A loop that never sets it stays in step 0, where uses go on:
+/// reproducible from its start. Not for use by several threads. Example:
 ///     #include "tandem/layers/dropout.h"
 ///     const auto state = std::make_shared<RandomState>(1);
 ///     Dropout network(0.5);  // or any module
@@ -40,7 +38,7 @@ class RandomState {
   /// after another.
   void set_rank(std::uint32_t rank);
 
-  /// Those that it was made with.
+  /// The seed that it was made with, and the rank whose numbers it draws.
   /// @{
   std::uint64_t seed() const { return seed_; }
   std::uint32_t rank() const { return rank_; }

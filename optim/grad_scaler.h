@@ -40,7 +40,8 @@ class GradScaler {
   GradScaler() : GradScaler(LossScaling::none) {}
   /// `GradScaler(LossScaling::dynamic)` is what f16 wants, with PyTorch's constants.
   explicit GradScaler(LossScaling mode) : GradScaler(GradScalerOptions{.mode = mode}) {}
-  /// Throws Error on options out of range: scale and interval above 0, growth above 1, backoff in (0, 1).
+  /// Throws Error on options out of range: scale from 2^-126 to 2^126, interval above 0, growth above 1, backoff in
+  /// (0, 1).
   explicit GradScaler(const GradScalerOptions& options);
 
   /// What to multiply losses by; 1 without scaling.
@@ -56,8 +57,8 @@ class GradScaler {
   /// Error if called twice before update().
   bool step(Optimizer& optimizer);
 
-  /// The scale of the next step: smaller if a step was skipped, larger after growth_interval good ones. Throws Error if
-  /// there was no step since the last update(). Without scaling it does nothing.
+  /// The scale of the next step, if it is dynamic: smaller if a step was skipped, larger after growth_interval good
+  /// ones in a row. Throws Error if there was no step since the last update(). Without scaling it does nothing.
   void update();
 
   /// Updates for which a step was skipped, of this run.

@@ -19,14 +19,14 @@ namespace tandem::optim {
 ///     const double slope = autograd::grad(w).item();  // 4
 class GradientAccumulation {
  public:
-  /// Throws unless micro_batches >= 1.
+  /// Throws Error unless micro_batches >= 1.
   explicit GradientAccumulation(std::int64_t micro_batches);
 
   /// True if the next backward() completes a batch: its gradients are the ones to synchronise.
   bool is_last() const { return done_ + 1 == micro_batches_; }
 
   /// Runs autograd's backward on scale * loss / micro_batches (rank 0 or one element); `scale` is that of a GradScaler,
-  /// the same for the whole batch. True if that completed the batch.
+  /// the same for the whole batch. True if that completed the batch. Throws Error for a loss of another size.
   bool backward(const Tensor& loss, double scale = 1.0);
 
   /// As it was made with.

@@ -12,9 +12,9 @@
 namespace tandem::optim {
 
 /// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. They may be
-/// moved to another device (Module::to) before the first step; a later move, or another dtype, is an Error of the next
-/// step. A half parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its
-/// rounded copy. Example:
+/// moved to another device (Module::to) before the first step, but for those with a master; a later move, or another
+/// dtype, is an Error of the next step. A half parameter has an f32 master, unless the options say no: steps are taken
+/// there, and the parameter is its rounded copy. Example:
 ///     #include "tandem/core/out.h"
 ///     class PlainDescent final : public Optimizer {  // for f32
 ///      public:
@@ -47,7 +47,7 @@ class Optimizer {
   /// In place of step(), where gradients are not to be used: nothing changes, and factors end as they do there.
   void skip_step() { end_factor(); }
 
-  /// Drops all gradients.
+  /// Drops all gradients, and with them the factor that they had.
   void zero_grad();
 
   /// The gradients that are there count this many times at the step, which multiplies by it in passing; factors of
@@ -62,7 +62,7 @@ class Optimizer {
 
   /// Of the next step.
   double lr() const { return lr_; }
-  /// Takes effect at the next step. Throws unless finite and >= 0.
+  /// Takes effect at the next step. Throws Error unless finite and >= 0.
   void set_lr(double lr);
 
   /// In the order in which they were given.
@@ -72,7 +72,7 @@ class Optimizer {
   Tensor master(std::size_t index) const { return masters_.at(index); }
 
   /// Copies a value (of the parameter's shape, floating, on any device) into the `index`-th parameter and its master,
-  /// which keeps the digits that the parameter has no room for.
+  /// which keeps the digits that the parameter has no room for. Throws Error for another value.
   void set_value(std::size_t index, const Tensor& value);
 
   /// Steps of the parameter that has made the most.
@@ -80,11 +80,11 @@ class Optimizer {
 
   /// For checkpoints: "<parameter index>.step" (i64, rank 0) and "<parameter index>.<state name>" (PyTorch's names:
   /// momentum_buffer, exp_avg, ...) for each parameter that was ever updated, and "<parameter index>.master" for each
-  /// that has one. The tensors are the live ones, not copies.
+  /// that has one. The tensors are the live ones, not copies, but for the counts of steps.
   NamedTensors state_dict() const;
 
-  /// Copies a state in, and masters to their parameters. Throws Error on names or shapes that do not belong to these
-  /// parameters, changing nothing.
+  /// Copies a state in, and masters to their parameters. Throws Error on names, shapes or dtypes that do not belong to
+  /// these parameters, changing nothing.
   void load_state_dict(const NamedTensors& state);
 
  protected:

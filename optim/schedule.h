@@ -25,7 +25,7 @@ class ConstantSchedule : public Schedule {
 /// gamma^floor(time / period): torch.optim.lr_scheduler.StepLR.
 class StepSchedule : public Schedule {
  public:
-  /// Throws Error for a period that is not above 0.
+  /// Throws Error for a period that is not above 0, and for a negative gamma.
   explicit StepSchedule(double period, double gamma = 0.1);
   double lr_factor(double time) const override;
 
@@ -33,10 +33,10 @@ class StepSchedule : public Schedule {
   double period_, gamma_;
 };
 
-/// gamma^(number of milestones reached): MultiStepLR. Milestones must ascend.
+/// gamma^(number of milestones reached): MultiStepLR.
 class MultiStepSchedule : public Schedule {
  public:
-  /// Throws Error for milestones that do not ascend.
+  /// Throws Error for milestones that are negative or descend, and for a negative gamma.
   explicit MultiStepSchedule(std::vector<double> milestones, double gamma = 0.1);
   double lr_factor(double time) const override;
 
@@ -49,7 +49,7 @@ class MultiStepSchedule : public Schedule {
 /// 2017): CosineAnnealingLR with T_max = duration and eta_min = final_factor * base.
 class CosineSchedule : public Schedule {
  public:
-  /// Throws Error for a duration that is not above 0.
+  /// Throws Error for a duration that is not above 0, and for a negative final_factor.
   explicit CosineSchedule(double duration, double final_factor = 0.0);
   double lr_factor(double time) const override;
 

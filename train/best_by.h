@@ -15,7 +15,7 @@ enum class BestBy : std::uint8_t { test_accuracy, test_loss, train_loss, validat
 std::string_view name_of(BestBy by);
 /// All names, in the order of BestBy.
 std::span<const std::string_view> best_by_names();
-/// One of best_by_names(). Throws Error.
+/// The reverse of name_of(). Throws Error for a text that is none of best_by_names().
 BestBy parse_best_by(std::string_view text);
 
 /// The figure; NaN where the epoch has none. Example:

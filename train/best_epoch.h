@@ -22,7 +22,7 @@ struct EarlyStopping {
   friend bool operator==(const EarlyStopping&, const EarlyStopping&) = default;
 };
 
-/// "5" or "5,0.1": PATIENCE[,MIN_DELTA]. Throws Error.
+/// "5" or "5,0.1": PATIENCE[,MIN_DELTA]. Throws Error for another text.
 EarlyStopping parse_early_stopping(std::string_view text);
 /// What parse_early_stopping() reads.
 std::string to_string(const EarlyStopping& stopping);

@@ -27,7 +27,7 @@ struct RunEnvironment {
   std::optional<GitState> git;       ///< of the working directory
 };
 
-/// The environment of this process: its working directory, and the checkout that it is in.
+/// The environment of this process: its working directory, the checkout that it is in, and its launcher.
 RunEnvironment this_environment(std::vector<std::string> command, std::vector<std::string> places);
 
 /// A run's environment.json: versions, host, processor, devices, ranks, what started them, command line, working
@@ -54,7 +54,7 @@ class EnvironmentFile {
   EnvironmentFile(const EnvironmentFile&) = delete;
   EnvironmentFile& operator=(const EnvironmentFile&) = delete;
 
-  /// Writes the file again, as running: its folder was removed. Throws Error.
+  /// Writes the file again, as running: its folder was removed. Throws Error where it cannot.
   void write_again() const { write(RunState::running, std::nullopt); }
 
   /// Throws Error where the file cannot be written; the one before stays.

@@ -8,7 +8,8 @@
 
 namespace tandem::train {
 
-/// Sums from which means are taken once, at the end: exact whatever the batches and ranks.
+/// Sums from which means are taken once, at the end: each image counts alike, whatever the sizes of batches. Counts are
+/// exact, the loss but for the rounding of f64.
 /// Example:
 ///     Metrics metrics;
 ///     metrics.add(0.5, 3, 4);  // of 4 images 3 right
@@ -40,7 +41,8 @@ Metrics sum_over_ranks(const Metrics& mine, comm::ProcessGroup& group);
 double max_over_ranks(double mine, comm::ProcessGroup& group);
 
 /// Rows of `logits` (floating [N, C]) whose largest element stands at the label (i64 [N]); a row with NaN is never
-/// right, and of equal elements the first counts as the largest.
+/// right, and of equal elements the first counts as the largest. On any device, for which it waits. Throws Error for
+/// other tensors.
 std::int64_t count_correct(const Tensor& logits, const Tensor& labels);
 
 }  // namespace tandem::train

@@ -30,7 +30,7 @@ struct ReporterOptions {
   ProgressMode progress = ProgressMode::automatic;  ///< whether there is a bar, and of which kind
   std::int64_t epochs = 1;                          ///< that the run is to have
   std::vector<std::string> logs;                    ///< files, each with all records, written from open_logs() on
-  std::function<double()> elapsed;                  ///< seconds since the program began
+  std::function<double()> elapsed;                  ///< seconds since the program began; must be given, on all ranks
   std::string after_problem = "training goes on";   ///< what becomes of the run where a log cannot be written
 };
 

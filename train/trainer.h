@@ -33,7 +33,7 @@ struct TrainerOptions {
   const optim::Schedule* schedule = nullptr;
   comm::ProcessGroup* group = nullptr;  ///< the ranks; null: this process alone
   LossFunction loss = {};               ///< empty: cross-entropy
-  std::vector<Metric> metrics = {};     ///< reported beside the loss, of training and test
+  std::vector<Metric> metrics = {};     ///< reported beside the loss, of training, validation and test
   optim::GradScaler* scaler = nullptr;  ///< null: scales dynamically if there are f16 parameters, else not
   comm::DistributedDataParallel* replicas = nullptr;  ///< null: one with its default options
   std::int64_t epochs = 1;                            ///< of run()
@@ -43,7 +43,7 @@ struct TrainerOptions {
   /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
   /// is as many images as they hold.
   std::int64_t accumulation = 1;
-  double clip_norm = 0.0;        ///< 0: gradients are not clipped
+  double clip_norm = 0.0;        ///< the largest Euclidean norm of all gradients together; 0: they are not clipped
   double label_smoothing = 0.0;  ///< share of the target that is spread over all classes
   double l1 = 0.0;               ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
   /// The decay of a moving average of the weights (optim/ema.h), which is evaluated in their place; 0: none. A step
@@ -72,10 +72,10 @@ struct TrainerOptions {
 /// all). `keep_going` is asked after `epoch`, and training ends where a rank says false: one rank that has it is
 /// enough.
 struct TrainObserver {
-  std::function<void()> first_step = {};                    ///< before the first step of this process
-  std::function<void(const Progress&)> progress = {};       ///< within an epoch, as it goes on
-  std::function<void(const StepRecord&)> step = {};         ///< after each optimizer step
-  std::function<void(const EpochRecord&)> epoch = {};       ///< after each epoch
+  std::function<void()> first_step = {};                    ///< after the first step that this trainer takes
+  std::function<void(const Progress&)> progress = {};       ///< after each optimizer step
+  std::function<void(const StepRecord&)> step = {};         ///< after every TrainerOptions::log_every-th of them
+  std::function<void(const EpochRecord&)> epoch = {};       ///< after each epoch, but for one that is `stopped`
   std::function<bool(const EpochRecord&)> keep_going = {};  ///< false ends the run
   /// Asked behind each step and each batch of an evaluation. Where a rank says true, training ends there on all: run()
   /// and fit() return the record of the epoch in work, `stopped`, and the next of them goes on behind the last step; an
@@ -146,7 +146,7 @@ class Trainer {
   /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
   /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
   /// all ranks throw it. Throws AgreedError where forward() has put another tensor in the place of a buffer
-  /// (Module::register_buffer()). Collective, as is all below.
+  /// (Module::register_buffer()). Collective.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
   /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record,
@@ -154,17 +154,17 @@ class Trainer {
   /// Ends early, with a record that is `diverged`, where the loss of a step is not finite or too many steps in a row
   /// are skipped (TrainerOptions::max_skipped_steps); the observer is given that record, too. Ranks that have an
   /// observer's `stop` on one of them end behind that very step; others behind the next step record, or with the epoch.
-  /// Throws Error for a label outside of the model's classes, on every device.
+  /// Throws Error for a label outside of the model's classes, on every device. Collective.
   EpochRecord run(const TrainObserver& observer);
 
   /// `epochs` more epochs, numbered on from those that this trainer has done; the first may be one that was left in its
-  /// middle. Returns the last record, and ends early as run() does.
+  /// middle. Returns the last record, and ends early as run() does. Throws Error unless `epochs` >= 1. Collective.
   EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
 
   /// Optimizer steps in an epoch.
   std::int64_t steps_per_epoch() const;
 
-  /// Of the run as far as it is: epochs that are complete, and optimizer steps over all epochs.
+  /// Epochs of the run that are complete.
   std::int64_t epochs_done() const { return epochs_done_; }
   /// Optimizer steps over all epochs, the one in work included.
   std::int64_t steps_done() const { return step_; }
@@ -179,7 +179,7 @@ class Trainer {
   /// Up to the last step, by the loss scale.
   std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
 
-  /// What it trains, and how it was told to.
+  /// What it trains, and with what.
   const TrainingParts& parts() const { return parts_; }
   /// How it was told to train.
   const TrainerOptions& options() const { return options_; }
@@ -199,13 +199,14 @@ class Trainer {
   /// up on each rank, and what must be as it was for the rest to be the same (seed, batch size, micro-batches, images
   /// of an epoch). The tensors of model and optimizer are the live ones: they hold this state until the next step.
   /// Buffers are this rank's, of which an epoch's end keeps rank 0's: write rank 0's state.
+  /// Collective.
   NamedTensors state_dict() const;
 
   /// Goes on from a state, the same on all ranks, of which there may be more or fewer than then: the next run() or
   /// fit() begins behind its last step. With as many ranks the rest of the run has the same bits; with others the same
   /// batches in other sums, and dropout's masks, which are a rank's own, are others. Throws AgreedError, and nothing
   /// has changed, where the state lacks something, has something else, or is of a run of other settings, and where
-  /// ranks were given different ones.
+  /// ranks were given different ones. Collective.
   void load_state_dict(const NamedTensors& state);
 
  private:

@@ -24,7 +24,8 @@ Tensor mul(const Tensor& a, const Tensor& b);
 /// a / b, likewise; what a division by 0 gives is infinite or NaN.
 Tensor div(const Tensor& a, const Tensor& b);
 
-/// With a number, which is rounded to the dtype of the tensor (f32 for halves). Any floating tensor.
+/// With a number, which is rounded to the dtype of the tensor (f32 for halves). Any floating tensor, as below; Error
+/// for another.
 /// @{
 Tensor add(const Tensor& x, double number);
 Tensor sub(const Tensor& x, double number);

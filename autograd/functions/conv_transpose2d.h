@@ -32,7 +32,7 @@ struct ConvTranspose2dOptions {
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvTranspose2dOptions& options = {});
 
-/// The shape of that y; throws where there is none.
+/// The shape of that y. Throws Error where there is none.
 Shape conv_transpose2d_output_shape(const Shape& x, const Shape& weight, const ConvTranspose2dOptions& options);
 
 }  // namespace tandem::autograd

@@ -44,8 +44,8 @@ inline constexpr L1Loss l1_loss;
 
 /// -target log p - (1 - target) log(1 - p), p = sigmoid(input): the loss of classes that do not exclude each other, of
 /// targets in [0, 1]. It is computed from the input itself, so that nothing overflows or cancels. With `pos_weight`, a
-/// floating tensor that broadcasts to the input's shape, the first term counts that many times; mean and sum are of
-/// weighted losses, as in PyTorch. Keeps input and target.
+/// floating tensor (f64 where the input is, else not) that broadcasts to the input's shape, the first term counts that
+/// many times; mean and sum are of weighted losses, as in PyTorch. Keeps input and target.
 inline constexpr BinaryCrossEntropyWithLogits binary_cross_entropy_with_logits;
 
 }  // namespace tandem::autograd

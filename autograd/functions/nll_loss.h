@@ -30,7 +30,7 @@ inline constexpr NllLoss nll_loss;
 
 /// Of each row: its loss, which is recorded, and what it counts.
 struct RowLosses {
-  Tensor losses, weights;  ///< both f32 [N], or f64
+  Tensor losses, weights;  ///< both f32 [N], or f64; no weights, an undefined tensor, where each row counts 1
 };
 /// Takes what nll_loss takes.
 RowLosses nll_of_rows(const Tensor& log_probabilities, const Tensor& labels, const LabelWeights& weights);

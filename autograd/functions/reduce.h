@@ -20,7 +20,7 @@ namespace tandem::autograd {
 
 // x of any shape and strides; the result is f32 for half x (OpKind::reduction). Added up in f64, in an order that
 // depends on shape and strides only. Integers and masks have sums, too: i64, which wrap around, without a gradient;
-// their mean is that of cast(x, DType::f32).
+// mean() throws Error for them, so take that of cast(x, DType::f32).
 
 /// Sum of all elements, rank 0; 0 for none.
 Tensor sum(const Tensor& x);
@@ -29,8 +29,8 @@ Tensor sum(const Tensor& x);
 Tensor mean(const Tensor& x);
 
 /// Sums along dimensions, as torch.sum: these disappear, or stay with size 1 if `keepdim`; 0 where they have no
-/// elements. Negative ones count from the end. Throws Error for none, for one that is named twice and for one that is
-/// not there.
+/// elements. Negative ones count from the end. Throws Error where none is named, for one that is named twice and for
+/// one that is not there.
 Tensor sum(const Tensor& x, const std::vector<int>& dims, bool keepdim = false);
 
 /// Means along dimensions, likewise; NaN where they have no elements. The sum is rounded once more where it is divided.

@@ -13,8 +13,8 @@
 
 namespace tandem::autograd {
 
-/// The elements of x, in row-major order of its shape, as another shape; one size may be -1. A view where strides allow
-/// it, else a copy. Throws Error where the numbers of elements differ.
+/// The elements of x, in row-major order of its shape, as another shape; one size may be -1. A view where x is dense in
+/// that order, else a copy. Throws Error where the numbers of elements differ.
 Tensor reshape(const Tensor& x, const Shape& shape);
 
 /// [N, ...] -> [N, rest]; images N,C,H,W in PyTorch's order C,H,W. Throws Error for rank 0.
@@ -26,13 +26,13 @@ Tensor permute(const Tensor& x, const std::vector<int>& order);
 /// A view with dimensions a and b in each other's place.
 Tensor transpose(const Tensor& x, int a, int b);
 
-/// A view of elements [start, start + length) of `dim`, of every `step`-th.
+/// A view of `length` elements of `dim`: start, start + step, start + 2 step and so on.
 Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length, std::int64_t step = 1);
 
 /// A view of the `index`-th slice of `dim`, which disappears.
 Tensor select(const Tensor& x, int dim, std::int64_t index);
 
-/// Views without `dim`, of size 1; with a new one, so that it becomes dimension `dim`.
+/// A view without `dim`, whose size must be 1.
 Tensor squeeze(const Tensor& x, int dim);
 /// A view with a new dimension of size 1, which becomes `dim`.
 Tensor unsqueeze(const Tensor& x, int dim);

@@ -7,8 +7,8 @@ namespace tandem::autograd {
 
 /// Mean cross-entropy of softmax(logits) against the labels, rank 0, as torch.nn.functional.cross_entropy: f64 for f64
 /// logits, else f32. logits: [N, C], floating; labels: i64[N] in [0, C), or class probabilities, floating [N, C], which
-/// get no gradient; else Error. label_smoothing in [0, 1].
-/// Example:
+/// get no gradient. label_smoothing in [0, 1]. Throws Error where that does not hold; of a label outside of the classes
+/// a GPU makes NaN (kernels::softmax_cross_entropy_forward). Example:
 ///     const Tensor logits = Tensor::from<float>({0, 0, 9, 0, 9, 0}, {2, 3});
 ///     const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2});
 ///     const double loss = softmax_cross_entropy(logits, labels).item();  // 4.50025

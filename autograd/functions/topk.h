@@ -16,7 +16,7 @@ namespace tandem::autograd {
 // device. Floating x of any strides; f64 on the CPU only.
 
 /// The number of the greatest element along `dim`, i64: without `dim`, or with a size of 1 there. It has no gradient.
-/// Throws Error where there are no elements along `dim`.
+/// Throws Error where there are no elements along `dim`, and for x of rank 0.
 Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
 
 /// The number of the greatest of all elements, counted in row-major order: i64, rank 0.

@@ -21,14 +21,15 @@ struct CostPoint {
 };
 
 /// Seconds by size. Between two points it is a straight line; before the first it is what the first is, and behind the
-/// last it goes on as steep as between the last two.
+/// last it goes on as steep as between the last two. A single point holds for all sizes.
 class CostCurve {
  public:
   /// Of nothing: 0 seconds whatever the size.
   CostCurve() = default;
   /// Throws Error unless the sizes ascend from 0 or more, and the times are from 0 to 1e12 and do not descend.
   explicit CostCurve(std::vector<CostPoint> points);
-  /// `latency` seconds, and `bytes_per_second` more: the model of Hockney (Parallel Computing 20(3), 1994).
+  /// latency + bytes / bytes_per_second, in seconds: the model of Hockney (Parallel Computing 20(3), 1994). Throws
+  /// Error unless `bytes_per_second` is above 0, and for a latency that is no time of a point.
   static CostCurve line(double latency, double bytes_per_second);
 
   /// Seconds for so many bytes.
@@ -66,7 +67,7 @@ struct MessageCosts {
 void check_costs(const MessageCosts& costs);
 
 /// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP
-/// on Ethernet of 10 Gbit/s), each 1 us of a rank's time; combining, 8 GB/s.
+/// on Ethernet of 10 Gbit/s), each 1 us of a rank's time; combining, 8 GB/s; a collective begins after 1 us.
 MessageCosts usual_message_costs();
 
 /// As text, from which every number comes back as it was; for ranks that tell each other.

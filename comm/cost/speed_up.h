@@ -38,7 +38,7 @@ struct SpeedUp {
 /// sizes below 0.
 SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_rank, const MessageCosts& costs);
 
-/// The same for 1, 2, 4 ... `most` ranks, each on a host of its own.
+/// The same for each power of two up to `most` ranks, each on a host of its own.
 std::vector<SpeedUp> predict_speed_ups(const StepCosts& step, int most, const MessageCosts& costs);
 
 }  // namespace tandem::comm

@@ -53,11 +53,11 @@ struct DistributedOptions {
 ///     const std::vector<float> mean_slope = autograd::grad(w).to_vector<float>();  // {2, 2, 2, 2}
 class DistributedDataParallel {
  public:
-  /// Checks that names, shapes and dtypes agree on all ranks (naming the first tensor that differs), then gives every
-  /// rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a parameter listed
-  /// under two names counts once. `group` must outlive this object. Of two objects with a parameter in common, the
-  /// later one serves it: backward() throws Error for the other, but in its no_sync(). Throws Error for undefined
-  /// tensors and buckets of less than 0 bytes.
+  /// Checks that names, shapes, strides and dtypes agree on all ranks (naming the first tensor that differs), then
+  /// gives every rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a
+  /// parameter listed under two names counts once. `group` must outlive this object. Of two objects with a parameter in
+  /// common, the later one serves it: backward() throws Error for the other, but in its no_sync(). Throws Error for
+  /// undefined tensors, for parameters on several devices and for buckets of less than 0 bytes.
   DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,
                           DistributedOptions options = {});
   ~DistributedDataParallel();
@@ -66,6 +66,7 @@ class DistributedDataParallel {
 
   /// This rank's gradients count `weight` times in the average of the current step: the result is
   /// sum over ranks of weight * gradient, divided by the number of ranks. Set before backward; 1 again after finish().
+  /// Throws Error for a weight below 0 or from 1e300 on, and after the step's first gradient.
   void set_gradient_weight(double weight);
 
   /// Completes the step: starts the buckets that backward left open (a parameter without a gradient on this rank
@@ -98,7 +99,7 @@ class DistributedDataParallel {
   /// first tensor that differ.
   void check_replicas();
 
-  /// What the exchange took since the last call, or since construction; nothing on one rank.
+  /// What the exchange took since the last call, or since construction; on one rank `window_seconds` alone.
   ExchangeTotals take_totals();
 
   /// The order in which backward delivers gradients, rank 0's, as indices of the parameters that want one, each listed
@@ -107,16 +108,17 @@ class DistributedDataParallel {
   const std::vector<std::int64_t>& gradient_order() const;
   /// Takes the order as given instead of that of the next step; an empty one is that of the start: the next step tells
   /// it anew. Gradients that are there stay where they are. Collective, between steps. Throws Error as
-  /// check_gradient_order() does, and AgreedError where ranks give different ones.
+  /// check_gradient_order() does, and after the step's first gradient; AgreedError where ranks give different ones.
+  /// Does nothing else on one rank.
   void set_gradient_order(const std::vector<std::int64_t>& order);
   /// Throws Error unless the order is empty or has each index once.
   void check_gradient_order(const std::vector<std::int64_t>& order) const;
 
   /// How many parameters want a gradient.
   std::size_t gradient_count() const;
-  /// How many all-reduces a step takes, and what fills a bucket.
+  /// How many buckets, and so all-reduces, a step has; 0 on one rank.
   std::size_t bucket_count() const;
-  /// The size from which a bucket is full.
+  /// The bytes at which a bucket is full; the first may be full at fewer.
   std::int64_t bucket_bytes() const;
   /// Bytes of gradients in each bucket, in the order of the exchange; on one rank, of those that several would have.
   std::vector<std::int64_t> bucket_sizes() const;

@@ -30,7 +30,7 @@ class MicroBatchSum {
   /// ranks and of micro-batches are as above, and for dtypes that are not floating. `group` must outlive this object.
   MicroBatchSum(ProcessGroup& group, int micro_batches, std::vector<Tensor> like);
 
-  /// The number of this rank's first micro-batch, and how many it has.
+  /// The number of this rank's first micro-batch.
   int first() const { return group_.rank() * local_count(); }
   /// How many micro-batches this rank has.
   int local_count() const { return micro_batches_ / group_.size(); }
@@ -39,7 +39,8 @@ class MicroBatchSum {
   void start();
 
   /// This rank's next micro-batch: `weight` times each tensor, which is copied; an undefined one counts as zeros.
-  /// Throws Error for tensors that are not like those given, or one micro-batch too many.
+  /// Throws Error for tensors of another shape or device than those given, for integers, and for one micro-batch too
+  /// many. Any floating dtype will do.
   void add(std::span<const Tensor> tensors, double weight = 1.0);
   void add(std::initializer_list<Tensor> tensors, double weight = 1.0) {
     add(std::span(tensors.begin(), tensors.size()), weight);

@@ -20,8 +20,8 @@ struct VisibleGpus {
 /// are too few. Ranks that all see the same GPUs take them in turn. -1 for a rank that sees none.
 std::vector<int> share_out_gpus(std::span<const VisibleGpus> ranks);
 
-/// `wanted` with the index that share_out_gpus() gives this rank; unchanged for the CPU. Collective.
-/// Example:
+/// `wanted` with the index that share_out_gpus() gives this rank; unchanged for the CPU, and for a rank that sees no
+/// GPU. Collective. Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     #include "tandem/core/parse_device.h"
 ///     MpiEnvironment environment;

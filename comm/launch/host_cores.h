@@ -1,6 +1,6 @@
 // Ranks and cores of each host.
 // Example:
-//     const std::vector<std::string> all{"0 4 5", "0 4 5", "2 1"};  // place_text() of three ranks
+//     const std::vector<std::string> all{"0 1 4 5", "0 1 4 5", "2 1 1"};  // place_text() of three ranks
 //     const std::map<int, HostCores> hosts = cores_by_host(all);
 //     const std::size_t ranks = hosts.at(0).ranks, cores = hosts.at(2).cores.size();  // 2, 1
 #pragma once

@@ -23,8 +23,8 @@ struct Launch {
 /// Reads the variables by `lookup`: of mpirun, srun and torchrun. The innermost launcher counts.
 Launch detect_launch(const EnvironmentLookup& lookup);
 
-/// Throws Error where the ranks could not find each other and would train independently: started by several ranks by a
-/// launcher that MPI knows nothing of, or in a build without MPI.
+/// Throws Error where the ranks could not find each other and would train independently: started as several processes
+/// by a launcher that MPI knows nothing of, or in a build without MPI.
 void check_launch(const Launch& launch, bool built_with_mpi);
 
 /// Throws Error unless MPI's world has the size that the launcher announced.

@@ -29,8 +29,9 @@ class MpiEnvironment {
  public:
   /// `interface`: the network interface that ranks of several hosts use, as find_interface() takes it
   /// (network_interface.h); "" leaves the choice to the libraries. It goes before what their environment variables say.
-  /// Throws Error where a launcher started several processes that could not find each other (see check_launch), and
-  /// where there is one process, which has no use for an interface. Throws HostError where this host has no such one.
+  /// Throws AgreedError where a launcher started several processes that could not find each other (see check_launch),
+  /// and for an interface where there is one process, which has no use for it, or another MPI library than Open MPI,
+  /// which takes none. Throws HostError where this host has no such one.
   explicit MpiEnvironment(std::string_view interface = {});
   ~MpiEnvironment();
   MpiEnvironment(const MpiEnvironment&) = delete;
@@ -38,14 +39,14 @@ class MpiEnvironment {
 
   /// What the launcher's variables say.
   const Launch& launch() const { return launch_; }
-  /// Rank in and size of the whole run; 0 and 1 when started alone.
+  /// This rank's number in the whole run; 0 when started alone.
   int rank() const { return rank_; }
-  /// Ranks of the whole run.
+  /// Ranks of the whole run; 1 when started alone.
   int size() const { return size_; }
   /// "Open MPI v4.1.4", or "none" in a build without MPI or before it was initialised.
   const std::string& mpi_library() const { return mpi_library_; }
 
-  /// The one that was asked for.
+  /// The one that was asked for; nothing where none was.
   const std::optional<NetworkInterface>& interface() const { return interface_; }
 
   /// Initialises MPI, if that was not done yet: without a launcher, as a world of one. Error without MPI in the build.

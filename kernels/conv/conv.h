@@ -44,7 +44,7 @@ struct Conv2dOptions {
 // and rounded once; f64 runs the reference on the CPU and throws on a GPU. Results of our own implementations do not
 // depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
 
-/// The shape of y; throws where the shapes or options make no convolution.
+/// The shape of y. Throws Error where the shapes or options make no convolution.
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
 // Each pass takes a plan (plan.h), which a layer makes once for all its passes; those with options make one by
@@ -55,7 +55,8 @@ void conv2d_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, cons
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options, const Out& y);
 
 /// y = x * w + bias, and the moments that batch norm wants of y: [3, parts, K] of f64 holds count, mean and sum of
-/// squared deviations of each channel over parts of the pixels. For parts = plan.moment_parts, not 0.
+/// squared deviations of each channel over parts of the pixels, with parts = plan.moment_parts. Throws Error where that
+/// is 0: there are no such kernels.
 void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& moments);
 
@@ -101,7 +102,7 @@ inline constexpr std::uint8_t kNoPosition = 255;
 /// y [N,K,P/2,Q/2] = the maxima of 2x2 elements, side by side, of max(x * w + bias, 0); an odd last row or column is
 /// left out. positions (u8, of y's shape and layout) are those of max_pool2d_forward, or kNoPosition where y is not
 /// positive, so that max_pool2d_backward goes through the ReLU as well; mask bit = (y > 0). Bias, positions and mask
-/// may be undefined. Throws unless plan.fuses_pool.
+/// may be undefined. Throws Error unless plan.fuses_pool.
 void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& positions, const Out& mask);
 
@@ -109,9 +110,9 @@ void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Te
 Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
 /// What gradients are computed from: the operands of the forward pass, its mask, and the gradient of y, which counts
-/// where the mask's bit is set, everywhere if the mask is undefined.
+/// where the mask's bit is set.
 struct ConvBackwardInputs {
-  Tensor x = {}, w = {}, mask = {}, grad_y = {};  ///< undefined: not needed for the gradients that are wanted
+  Tensor x = {}, w = {}, mask = {}, grad_y = {};  ///< conv_bias_relu_backward() needs all four
 };
 
 /// The gradients of x, w and bias, each overwritten; those that are undefined are not wanted.
@@ -119,7 +120,8 @@ struct ConvGradients {
   Out x = {}, w = {}, bias = {};  ///< overwritten; undefined: not wanted
 };
 
-/// With `below`, the gradient of x is what conv2d_backward_input() would give, and so is its grad_bias.
+/// With `below`, the gradient of x is what conv2d_backward_input() would give, and so is its grad_bias; Error where the
+/// gradient of x is not wanted then.
 void conv_bias_relu_backward(const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,
                              const LayerBelow& below = {});
 void conv_bias_relu_backward(const Conv2dOptions& options, const ConvBackwardInputs& from, const ConvGradients& to,

@@ -32,23 +32,24 @@ namespace tandem::train {
 /// What is in a checkpoint's folder.
 struct Checkpoint {
   NamedTensors state;         ///< as Trainer::state_dict() gives it
-  layers::Metadata metadata;  ///< of the program; no key may begin with "xxh3."
+  layers::Metadata metadata;  ///< of the program; no key may begin with "xxh3.", or be "training.hash"
 };
 
 /// Writes the folder `path`, in a folder that is there. At every moment, `path` holds what it held before or the whole
-/// new checkpoint: that goes to a temporary folder beside it, to disk, and is then renamed. Throws Error where that
-/// fails, as on a full disk; nothing is left of it then. Nor where it is given up, which `stop` asks for and which is
-/// looked at before each file: false then.
+/// new checkpoint: that goes to a temporary folder beside it, to disk, and is then renamed. (There is a moment without
+/// either on a file system that cannot exchange names.) True once it is there. Returns false where `stop` was
+/// requested, which is looked at before each file. Throws Error where writing fails, as on a full disk. Neither leaves
+/// anything of the new checkpoint.
 bool write_checkpoint(const std::string& path, const Checkpoint& checkpoint, const std::stop_token& stop = {});
 
-/// Reads a checkpoint's folder. Throws Error, naming the file and the tensor, where a file lacks, is damaged, or has a
-/// tensor whose hash is not the one that was written.
+/// Reads a checkpoint's folder. Throws Error, naming the file and the tensor, where a file is missing or damaged, or
+/// has a tensor whose hash is not the one that was written, and where the two files are not of one checkpoint.
 Checkpoint read_checkpoint(const std::string& path);
 
 /// What CheckpointFolder::newest() found.
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  ///< nothing: none can be read
-  std::string path;                      ///< of the checkpoint's file
+  std::string path;                      ///< of the checkpoint's folder; empty: none can be read
   std::vector<std::string> passed_over;  ///< what is wrong with newer ones
 };
 
@@ -60,16 +61,17 @@ class CheckpointFolder {
 
   /// Makes the folder for one writer: removes what one left there that was killed, and holds off others as long as the
   /// result lives, also those of other processes (where the file system can: some networks' cannot). For rank 0, before
-  /// its first write(). Throws Error, also where it is held.
+  /// its first write(). Throws Error where the folder cannot be made or cleared, and where another holds it.
   std::shared_ptr<const void> prepare() const;
 
   /// As write_checkpoint().
   bool write(std::int64_t step, const Checkpoint& checkpoint, const std::stop_token& stop = {}) const;
 
-  /// Removes a checkpoint that is there. Throws Error.
+  /// Removes a checkpoint that is there. Throws Error where it cannot.
   void remove(std::int64_t step) const;
 
-  /// Removes all but the newest `count` checkpoints and those of the steps `kept`. Throws Error.
+  /// Removes all but the newest `count` checkpoints and those of the steps `kept`. Throws Error unless `count` >= 1,
+  /// and where one cannot be removed.
   void keep(std::int64_t count, const std::vector<std::int64_t>& kept = {}) const;
 
   /// In rising order; empty where there is no folder.

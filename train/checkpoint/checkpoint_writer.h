@@ -15,7 +15,7 @@
 
 namespace tandem::train {
 
-/// What the profiler calls that.
+/// The profiler's name for writing a checkpoint.
 inline constexpr const char* kWritesCheckpoint = "write checkpoint";
 
 /// Writes the checkpoints of a run from a thread of its own, of lower priority: training waits for a copy alone, the
@@ -43,8 +43,8 @@ class CheckpointWriter {
   /// shapes that will be written.
   void prepare(const NamedTensors& state, bool twice = false);
 
-  /// Copies the tensors to the CPU, in place of what was taken before and is not begun. Waits for prepare(), but not
-  /// for what is being written. Throws Error as StateCopy::take().
+  /// Copies the tensors to the CPU, in place of what was taken before and is not begun. Waits for prepare(), and
+  /// for what is being written only where there is no memory for two. Throws Error as StateCopy::take().
   void take(const NamedTensors& state);
 
   /// Begins to write what was taken. Waits for the one before where that is still being written: is_free() says. With
@@ -77,8 +77,8 @@ class CheckpointWriter {
   /// Waits for what is being written.
   void finish();
 
-  /// Makes the folder again, which somebody removed, and holds it. Throws Error. Writing does this itself, which
-  /// take_removed() then tells.
+  /// Makes the folder again, which somebody removed, and holds it. Throws Error where it cannot. Writing does this
+  /// itself, which take_removed() then tells.
   void begin_again();
 
   /// Whether the folder was found removed since the last call, and the checkpoints in it are lost.

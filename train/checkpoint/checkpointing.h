@@ -37,7 +37,8 @@ struct CheckpointInterval {
   friend bool operator==(const CheckpointInterval&, const CheckpointInterval&) = default;
 };
 
-/// "epoch", "500" (steps) or "600s" (seconds), the latter two at the ends of epochs as well. Throws Error.
+/// "epoch", "500" (steps) or "600s" (seconds), the latter two at the ends of epochs as well. Throws Error for another
+/// text.
 CheckpointInterval parse_checkpoint_interval(std::string_view text);
 /// What parse_checkpoint_interval() reads.
 std::string to_string(const CheckpointInterval& interval);
@@ -87,16 +88,18 @@ class Checkpointing {
   /// checkpoints of later steps than the trainer's: those of another run, or of one that went on elsewhere. Collective.
   TrainObserver with(const TrainObserver& observer);
 
-  /// Writes one now, for the step that the trainer is behind. Collective.
+  /// Waits for what is being written, copies the state of the step that the trainer is behind, and begins to write it:
+  /// wait() waits for that. Throws Error where the folder has no path. Collective.
   void write();
 
   /// The same at a stop that may leave little time, and before all others: what is being written and what was copied
   /// are given up, but for one that is the best of all. That is waited for where it is being written, and written
-  /// behind this one where it was copied. Nothing is given up for a state that is not to be written (NaN). Collective.
+  /// behind this one where it was copied. Nothing is given up for a state that is not to be written (NaN). As write(),
+  /// it only begins to write the state. Collective.
   void write_last();
 
   /// Makes the folder again, where somebody removed it and the caller has told so. Not collective: does nothing on
-  /// other ranks than 0. Throws Error; the next checkpoint tries again.
+  /// other ranks than 0. Throws Error where it cannot; the next checkpoint tries again.
   void begin_again();
 
   /// Why the last one that is finished could not be written; "" if it was, and on ranks other than 0. Looked at behind

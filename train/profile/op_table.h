@@ -28,8 +28,7 @@ struct OpTotals {
 std::vector<OpTotals> op_totals(const std::vector<TimelineEvent>& events);
 
 /// The GPU's time by range, falling: of Timeline::device_activities, each of which counts for the range that enqueued
-/// it
-/// ("outside of any range" where there is none), with the calls and the work that Timeline::events have of it; where
+/// it ("outside of any range" where there is none), with the calls and the work that Timeline::events have of it; where
 /// there are no activities, of Timeline::device_events.
 std::vector<OpTotals> device_op_totals(const Timeline& timeline);
 

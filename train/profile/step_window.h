@@ -14,7 +14,8 @@ struct StepWindow {
   friend bool operator==(const StepWindow&, const StepWindow&) = default;
 };
 
-/// "steps=10:15". Throws Error, which says what is wrong, for other texts and for steps that begin behind their end.
+/// "steps=10:15". Throws Error, which says what is wrong, for other texts, for steps below 1 or that begin behind their
+/// end, and for more than 1000 of them.
 /// Example:
 ///     const StepWindow window = parse_step_window("steps=10:15");
 ///     const std::int64_t last = window.last;        // 15
