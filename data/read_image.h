@@ -41,8 +41,8 @@ enum class ImageFit : std::uint8_t {
 
 /// The image u8 [C,H,W] in another size, u8 and row-major: bilinear, and where it shrinks as the mean of all pixels
 /// under a triangle of twice the new pixels' size, so that nothing is aliased (as Pillow and torchvision with
-/// antialias). One of that size stays as it is. Works in the calling thread alone. Throws Error for other tensors and
-/// sizes below 1.
+/// antialias). One of that size is returned as it is, with the same elements where it is row-major. Works in the
+/// calling thread alone. Throws Error for other tensors and sizes below 1.
 Tensor resize_image(const Tensor& image, ImageSize size, ImageFit fit = ImageFit::crop);
 
 }  // namespace tandem::data

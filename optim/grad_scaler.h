@@ -40,8 +40,8 @@ class GradScaler {
   GradScaler() : GradScaler(LossScaling::none) {}
   /// `GradScaler(LossScaling::dynamic)` is what f16 wants, with PyTorch's constants.
   explicit GradScaler(LossScaling mode) : GradScaler(GradScalerOptions{.mode = mode}) {}
-  /// Throws Error on options out of range: scale from 2^-126 to 2^126, interval above 0, growth above 1, backoff in
-  /// (0, 1).
+  /// Throws Error on options out of range: scale from 2^-126 to 2^126, interval above 0, growth above 1, backoff
+  /// between 0 and 1.
   explicit GradScaler(const GradScalerOptions& options);
 
   /// What to multiply losses by; 1 without scaling.

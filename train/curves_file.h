@@ -14,8 +14,11 @@ namespace tandem::train {
 ///     #include "tandem/train/jsonl_log.h"
 ///     #include <filesystem>
 ///     const auto folder = std::filesystem::temp_directory_path();
-///     const std::string log = (folder / "curves_example.jsonl").string(), table = (folder /
-///     "curves_example.csv").string(); EpochRecord record; record.epoch = 1; JsonlLog(log).write(record);
+///     const std::string log = (folder / "curves_example.jsonl").string();
+///     const std::string table = (folder / "curves_example.csv").string();
+///     EpochRecord record;
+///     record.epoch = 1;
+///     JsonlLog(log).write(record);
 ///     write_curves(log, table);  // two lines, which begin with "epoch," and "1,"
 ///     std::filesystem::remove(log);
 ///     std::filesystem::remove(table);

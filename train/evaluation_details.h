@@ -27,9 +27,9 @@ class EvaluationDetails {
   static constexpr std::int64_t kBins = 15;  ///< bins of confidence
   static constexpr std::size_t kWorst = 24;  ///< mistakes that are kept, those with the largest loss
 
-  /// Outputs (floating [N, C], before softmax), labels i64 [N] in [0, C), and the images' numbers in their data set.
-  /// An image with an output that is not finite was taken for nothing. Throws Error for other
-  /// tensors, for a label that is no class, and for another number of classes than before.
+  /// Outputs (floating [N, C], before softmax), labels i64 [N] in [0, C), and the images' numbers in their data set. An
+  /// image with an output that is not finite was taken for nothing. Throws Error for other tensors, for a label that is
+  /// no class, and for another number of classes than before.
   void add(const Tensor& logits, const Tensor& labels, std::span<const std::int64_t> numbers);
 
   /// Of all ranks, the same on each; split, epoch, loss and accuracy are left to the caller. The expected calibration

@@ -57,7 +57,8 @@ struct Scores {
 /// `mixes`, labels are class probabilities [N, C] (data::MixOptions), of which the largest counts for the accuracy.
 class Scoring {
  public:
-  /// An empty `loss` is softmax_cross_entropy(), with label smoothing.
+  /// An empty `loss` is softmax_cross_entropy(), with label smoothing. Throws Error for label smoothing beside a loss,
+  /// and for metrics without a name or a function, or of one name.
   explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0,
                    ForwardFunction forward = {}, bool mixes = false);
 

@@ -12,7 +12,7 @@ namespace tandem::comm {
 ///     const double bytes_per_second = static_cast<double>(totals.bytes) / totals.seconds;  // 409600
 struct ExchangeTotals {
   std::int64_t steps = 0;  ///< that were added up
-  std::int64_t bytes = 0;  ///< of gradients that this rank gave to be averaged; what a backend sends for it is its own
+  std::int64_t bytes = 0;  ///< of buckets that this rank gave to be averaged; what a backend sends for it is its own
   std::int64_t early_bytes = 0;  ///< of these, what this rank knew to be averaged when its backward pass ended
   double seconds = 0.0;  ///< from the first bucket's start to the last one's end, most of it beside the backward pass
   double waited_seconds = 0.0;  ///< behind the backward pass

@@ -43,8 +43,8 @@ class CheckpointWriter {
   /// shapes that will be written.
   void prepare(const NamedTensors& state, bool twice = false);
 
-  /// Copies the tensors to the CPU, in place of what was taken before and is not begun. Waits for prepare(), and
-  /// for what is being written only where there is no memory for two. Throws Error as StateCopy::take().
+  /// Copies the tensors to the CPU, in place of what was taken before and is not begun. Waits for prepare(), and for
+  /// what is being written only where there is no memory for two. Throws Error as StateCopy::take().
   void take(const NamedTensors& state);
 
   /// Begins to write what was taken. Waits for the one before where that is still being written: is_free() says. With
