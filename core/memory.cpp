@@ -1,6 +1,7 @@
 // Counters behind memory_stats().
 #include "tandem/core/memory.h"
 
+#include "tandem/core/error.h"
 #include "tandem/core/fork.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,12 @@ std::vector<MemoryStats>& all_stats() {
   return all;
 }
 
+std::size_t place_of(Device device) {
+  return device.type == DeviceType::cpu ? 0 : 1 + static_cast<std::size_t>(device.index);
+}
+
 MemoryStats& stats_of(Device device) {
-  const std::size_t place = device.type == DeviceType::cpu ? 0 : 1 + static_cast<std::size_t>(device.index);
+  const std::size_t place = place_of(device);
   if (place >= all_stats().size()) all_stats().resize(place + 1);
   return all_stats()[place];
 }
@@ -34,8 +39,9 @@ thread_local bool thread_poisons = false;
 }  // namespace
 
 MemoryStats memory_stats(Device device) {
+  require(device.type == DeviceType::cpu || device.index >= 0, "memory_stats: there is no {}", name_of(device));
   const std::lock_guard lock(stats_mutex);
-  return stats_of(device);
+  return place_of(device) < all_stats().size() ? stats_of(device) : MemoryStats{};
 }
 
 void reset_peak_memory() {

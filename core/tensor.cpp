@@ -145,7 +145,7 @@ Tensor Tensor::view(const Shape& requested) const {
   int open = -1;
   for (int dim = 0; dim < shape.rank(); ++dim) {
     if (shape[dim] >= 0) {
-      known *= shape[dim];
+      require(!__builtin_mul_overflow(known, shape[dim], &known), "view: shape {} has too many elements", requested);
       continue;
     }
     require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size", requested);
@@ -270,7 +270,7 @@ Tensor Tensor::expand(const Shape& shape) const {
   const int added = shape.rank() - rank();
   for (int dim = 0; dim < shape.rank(); ++dim) {
     const std::int64_t old_size = dim < added ? 1 : size(dim - added);
-    require(old_size == shape[dim] || old_size == 1,
+    require(old_size == shape[dim] || (old_size == 1 && shape[dim] >= 0),
             "expand: {} cannot become {}: only dimensions of size 1 can be repeated; reshape it first", *this, shape);
     strides[dim] = dim < added || old_size != shape[dim] ? 0 : stride(dim - added);
   }

@@ -293,6 +293,7 @@ void Module::register_parameter(std::string name, Tensor& member) {
 }
 
 void Module::register_buffer(std::string name, Tensor& member) {
+  require(member.defined(), "register_buffer: '{}' is undefined; give a tensor, such as Tensor::zeros()", name);
   check_new_name(name);
   buffers_.emplace_back(std::move(name), &member);
 }

@@ -112,7 +112,7 @@ std::optional<std::int64_t> kept_in_training(Module& module, const Forward& forw
   const SameBuffers same_buffers(module);
   module.train();
   module.apply([](Module& part) {
-    if (dynamic_cast<Dropout*>(&part) != nullptr) part.eval();
+    if (dynamic_cast<RandomLayer*>(&part) != nullptr) part.eval();
   });
   try {
     return kept_bytes(module, forward);

@@ -114,7 +114,7 @@ NetworkInterface find_interface(std::string_view wanted, std::span<const Network
   for (const NetworkInterface& interface : all)
     if (fits(interface, wish) && (found.empty() || found.back().name != interface.name)) found.push_back(interface);
   const auto exact = std::ranges::find(found, wish.address, &NetworkInterface::address);
-  if (wish.name.empty() && !wish.prefix && exact != found.end()) return *exact;
+  if (wish.name.empty() && !wish.prefix && exact != found.end()) found = {*exact};
   const std::string choice = fmt::format("; there are {}", text_of(all));
   require(!found.empty(), "iface {}: host {} has no such network interface{}", wanted, host, choice);
   const NetworkInterface& one = found.front();

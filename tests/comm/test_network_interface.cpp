@@ -49,6 +49,7 @@ TEST_CASE("a network interface that cannot be used is refused, and those that th
   CHECK(refusal("192.168.1.1") == "iface 192.168.1.1: host alpha has no such network interface" + list);
   CHECK(refusal("192.168.0.0/16") == "iface 192.168.0.0/16: host alpha has no such network interface" + list);
   CHECK(refusal("eth2") == "iface eth2: network interface eth2 of host alpha is down" + list);
+  CHECK(refusal("10.77.0.1") == "iface 10.77.0.1: network interface eth2 of host alpha is down" + list);
   CHECK(refusal("docker0") == "iface docker0: network interface docker0 of host alpha is down" + list);
   auto up = kAll;
   up.back().is_up = true;

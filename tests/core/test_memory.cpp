@@ -39,6 +39,11 @@ TEST_CASE("bytes are counted by tag, with a peak per tag") {
   CHECK(memory_stats().peak_total == memory_stats().current_total);
 }
 
+TEST_CASE("a GPU that nothing was asked of has taken no memory, and a negative number is none") {
+  CHECK(memory_stats({DeviceType::cuda, 1000}).peak_total == 0);
+  CHECK_THAT(error_of([] { memory_stats({DeviceType::cuda, -2}); }), ContainsText("memory_stats: there is no cuda:-2"));
+}
+
 TEST_CASE("views share one storage, counted once") {
   const std::int64_t before = memory_stats().current_total;
   const Tensor a = Tensor::zeros({16, 16});

@@ -151,6 +151,7 @@ TEST_CASE("expand repeats by strides of 0") {
   CHECK(x.expand({2, 3, 2}).to_vector<double>() == Values{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2});
   CHECK(x.expand({2, 3, 2}).strides() == Strides{0, 1, 0});
   CHECK(x.expand({3, 0}).numel() == 0);
+  CHECK_THAT(error_of([&] { x.expand({3, -1}); }), ContainsText("expand: ") && ContainsText("cannot become [3, -1]"));
   CHECK_FALSE(x.expand({3, 2}).is_dense());
   CHECK_THAT(error_of([&] { x.expand({4, 2}); }), ContainsText("expand: f64[3, 1] cannot become [4, 2]"));
   CHECK_THAT(error_of([&] { x.expand({3}); }), ContainsText("cannot become [3]"));

@@ -22,7 +22,8 @@ class Own final : public Module {
   explicit Own(const std::function<void(Own&)>& make) { make(*this); }
   std::string describe() const override { return "Own"; }
 
-  using Module::add_buffer, Module::add_parameter, Module::register_module, Module::register_parameter;
+  using Module::add_buffer, Module::add_parameter, Module::register_buffer, Module::register_module,
+      Module::register_parameter;
   template <typename... Args>
   void add(Args&&... args) {
     add_module<Linear>(std::forward<Args>(args)...);
@@ -102,6 +103,10 @@ TEST_CASE("errors of modules read as recorded", "[errors]") {
              m.add_parameter("w", autograd::scale(autograd::set_requires_grad(Tensor::zeros({2})), 2.0));
            })},
           {"add_buffer, undefined", own([](Own& m) { m.add_buffer("count", Tensor()); })},
+          {"register_buffer, undefined", own([](Own& m) {
+             Tensor none;
+             m.register_buffer("count", none);
+           })},
           {"add_module, nothing", own([](Own& m) { m.add("head", std::unique_ptr<Linear>()); })},
           {"requires_grad, no such name", [] { Network().layers.requires_grad("haed", false); }},
           {"to, integers", [] { Network().layers.to(DType::i32); }},

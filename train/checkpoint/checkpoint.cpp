@@ -82,9 +82,13 @@ void exchange(const fs::path& from, const fs::path& to) {
   if (errno == EINVAL || errno == ENOSYS) {  // a file system that cannot: then there is a moment without either
     const fs::path aside = from.string() + ".old";
     std::error_code error;
-    if (flags == RENAME_EXCHANGE) fs::rename(to, aside, error);
-    if (!error) fs::rename(from, to, error);
-    if (!error && flags == RENAME_EXCHANGE) fs::rename(aside, from, error);
+    const bool has_old = flags == RENAME_EXCHANGE;
+    if (has_old) fs::rename(to, aside, error);
+    if (!error) {
+      fs::rename(from, to, error);
+      if (error && has_old) fs::rename(aside, to, none);  // the old one stays
+      if (!error && has_old) fs::rename(aside, from, error);
+    }
     if (!error) return;
     errno = error.value();
   }
