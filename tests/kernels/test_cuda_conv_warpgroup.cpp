@@ -151,6 +151,7 @@ TEST_CASE("warpgroups pay for wide and deep products of many tiles", "[conv][war
                                    {square_case(128, 256, 8, 8, 256, 3, 1), true, true, true, false},  // 64 tiles
                                    {square_case(128, 512, 4, 4, 512, 3, 1), true, true, true, false},  // 32
                                    {square_case(128, 256, 3, 3, 256, 3, 1), false, false, true, false},
+                                   {square_case(2, 64, 16, 16, 128, 3, 1), false, false, false, false},
                                    {square_case(128, 64, 32, 32, 64, 3, 1), false, false, false, false},
                                    {square_case(512, 32, 16, 16, 128, 3, 1), false, false, false, false},
                                    {square_case(512, 256, 16, 16, 256, 1, 0), false, false, false, false}}) {

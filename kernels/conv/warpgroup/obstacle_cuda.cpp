@@ -8,6 +8,8 @@ namespace {
 
 // Narrower products leave parts of blocks empty, shallower ones end before the ring of stages is full.
 constexpr std::int64_t kLeastColumns = 128, kLeastDepth = 64;
+// Of outputs, which the gradient of w sums up over: about the fewest that were measured.
+constexpr std::int64_t kLeastPixels = 1024;
 
 /// Blocks of the forward pass or of the gradient of x: as many as there are tiles of it.
 std::int64_t image_blocks(std::int64_t images, std::int64_t lines, std::int64_t line, std::int64_t columns) {
@@ -25,7 +27,7 @@ bool has_blocks(PassKind pass, const ConvGeometry& g, std::int64_t least) {
     case PassKind::backward_input:
       return g.c >= kLeastColumns && g.k >= kLeastDepth && image_blocks(g.n, g.h, g.w, g.c) >= least;
     case PassKind::backward_weight:
-      return g.k >= kLeastColumns && g.c >= kLeastDepth;
+      return g.k >= kLeastColumns && g.c >= kLeastDepth && g.n * g.p * g.q >= kLeastPixels;
     default:
       return false;
   }

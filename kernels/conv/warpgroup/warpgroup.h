@@ -9,7 +9,8 @@ namespace tandem::kernels::cuda::warpgroup {
 
 ConvObstacle obstacle;
 /// True where this is taken before implicit_gemm, by layers that an H100 timed (docs/kernels/conv.md): several taps,
-/// products of 128 columns and 64 depths or more, and for images so many tiles that a quarter of the GPU has one.
+/// products of 128 columns and 64 depths or more; for images so many tiles that a quarter of the GPU has one, for w
+/// 1024 output pixels.
 bool pays(PassKind pass, const ConvGeometry& g);
 /// True where it is taken before cuDNN as well: the gradient of images whose tiles fill the GPU. At batch 128 it was
 /// faster; at 512 up to 9 % slower, but without the further passes that a layer below costs cuDNN.
