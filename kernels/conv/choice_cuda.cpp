@@ -93,13 +93,15 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
 
 ConvRunner choose_runner(PassKind pass, const ConvGeometry& g, ConvImpl impl, const Operands& operands,
                          const Operands& all) {
-  ConvLibrary* const library = select_library(g, impl, library_pass(pass), operands);
-  if (library != nullptr && impl != ConvImpl::automatic) return {.library = library};
-  const FamilyChoice choice = library == nullptr ? choose(g, impl, all) : choose_family(g, impl, all);
-  const ConvFamily& family = family_for(pass, *choice.family, g, all);
-  const bool beats_library = family.beats_library != nullptr && family.beats_library(pass, g);
-  if (library != nullptr && !beats_library) return {.library = library};
-  return {.family = &family, .reason = choice.reason};
+  if (impl == ConvImpl::automatic) {  // before a library is asked, which takes time to answer
+    const FamilyChoice choice = choose_family(g, impl, all);
+    const ConvFamily& family = family_for(pass, *choice.family, g, all);
+    if (family.beats_library != nullptr && family.beats_library(pass, g))
+      return {.family = &family, .reason = choice.reason};
+  }
+  if (ConvLibrary* const library = select_library(g, impl, library_pass(pass), operands)) return {.library = library};
+  const FamilyChoice choice = choose(g, impl, all);
+  return {.family = &family_for(pass, *choice.family, g, all), .reason = choice.reason};
 }
 
 }  // namespace tandem::kernels::cuda

@@ -35,6 +35,4 @@ bool pays(PassKind pass, const ConvGeometry& g) {
   return tiles >= implicit_gemm::kBlocksThatFill && 5 * made >= 3 * tiles * tile_pixels;
 }
 
-bool beats_library(PassKind pass, const ConvGeometry& g) { return pays(pass, g); }
-
 }  // namespace tandem::kernels::cuda::stationary

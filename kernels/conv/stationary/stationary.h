@@ -12,8 +12,6 @@ ConvObstacle obstacle;
 /// True where this is taken before implicit_gemm: every halo is read once, for several taps, and tiles are many and
 /// mostly full. Never for the gradient of w, which took 1.2 to 1.6 times as long on an H100 (docs/kernels/conv.md).
 bool pays(PassKind pass, const ConvGeometry& g);
-/// True where it is taken before cuDNN as well: wherever it pays. In four such layers it was as fast or faster.
-bool beats_library(PassKind pass, const ConvGeometry& g);
 ForwardPass forward;
 ForwardPoolPass forward_pool;
 ForwardMomentsPass forward_moments;
