@@ -12,7 +12,7 @@ export TANDEM_WERROR=ON
 
 steps() {
   step long "the long tests of preset cpu, which scripts/test.sh leaves out" scripts/test.sh --label-regex '^long$'
-  step asan-long "the long tests of preset asan" scripts/check_builds.sh --long asan
+  step asan-long "tests of whole programs, and the long ones, under AddressSanitizer" scripts/check_builds.sh --long asan
   step simulated-long "the long tests of preset simulated" scripts/check_builds.sh --long simulated
   # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
   step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie scripts/run.sh "scripts/test.sh --all"

@@ -3,7 +3,7 @@
 #   minimal  a compiler and the small libraries: no oneDNN, MPI, CUDA, libpng or libjpeg; builds and trains for a moment,
 #            as does a program of another project with what it installs
 #   shared   shared libraries: their names, and a program of another project that uses them, on one rank and on two
-#   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
+#   asan     the unit suite, and a short training, under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
@@ -11,8 +11,8 @@
 #   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
 #   tidy     clang-tidy is silent about the libraries and programs
 # usage: scripts/check_builds.sh [--long] [minimal|shared|asan|tsan|simulated|cuda|sources|tidy ...]
-# Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
-# without it.
+# Without a name: all but tsan. With --long, of asan and simulated only what is left out without it: the long tests (label
+# `long`), and of asan all tests that start programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,11 +46,15 @@ run_some_tests() { TANDEM_CI=0 scripts/run_ctest.sh "$@"; }
 
 check_asan() {
   local build
-  build=$(scripts/build.sh asan)
   if [ "$long" -eq 1 ]; then
-    run_tests "$build" --label-regex '^long$' --label-exclude '^no-asan$'
+    build=$(scripts/build.sh asan)
+    run_tests "$build" --label-exclude '^(unit|no-asan)$'
+    run_tests "$build" --label-regex '^unit$' --label-regex '^long$' --label-exclude '^no-asan$'
   else
-    run_tests "$build" --label-exclude '^(long|no-asan)$'
+    build=$(scripts/build.sh asan unit_suite cifar_train)
+    "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 256 --limit-test 128 \
+      --epochs 1 --replicas 2
+    run_tests "$build" --label-regex '^unit$' --label-exclude '^(long|no-asan)$'
   fi
 }
 

@@ -11,5 +11,6 @@ foreach(source ${fuzz_sources})
   target_link_libraries(${name} PRIVATE cifar_train_parts)  # which brings the folder of config_file.h
   target_precompile_headers(${name} REUSE_FROM tandem_test_headers)
   add_test(NAME "fuzz: kept inputs of ${target}" COMMAND ${name} ${CMAKE_CURRENT_LIST_DIR}/corpus/${target})
-  set_tests_properties("fuzz: kept inputs of ${target}" PROPERTIES TIMEOUT 60)
+  set_tests_properties("fuzz: kept inputs of ${target}" PROPERTIES TIMEOUT 60 LABELS unit)
+  add_dependencies(unit_suite ${name})
 endforeach()

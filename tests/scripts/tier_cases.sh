@@ -4,12 +4,13 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/scripts" "$folder/bin"
+mkdir -p "$folder/scripts" "$folder/bin" "$folder/build/asan/apps"
 cp "$1/scripts/test.sh" "$1/scripts/check_builds.sh" "$1/scripts/run_ctest.sh" "$folder/scripts"
 stand_in() { cat >"$folder/$1" && chmod +x "$folder/$1"; }
 stand_in scripts/setup.sh <<<'#!/bin/sh'
 stand_in scripts/build.sh <<<'echo "build/$1"'
 stand_in scripts/check_kernel_coverage.py <<<'echo coverage'
+stand_in build/asan/apps/cifar_train <<<'echo trains'
 stand_in bin/ctest <<'CTEST'
 #!/usr/bin/env bash
 case "$*" in *--show-only*) echo "Total Tests: 7"; exit ;; esac
@@ -36,8 +37,9 @@ expect 0 "ctest: ;" test.sh --all
 expect 0 "ctest: -E parity;" test.sh --all -E parity
 expect 0 "ctest: -R ring;" test.sh -R ring
 CODE=8 expect 8 "ctest: -R ring;" test.sh -R ring
-expect 0 "== check_builds: asan;ctest: --label-exclude ^(long|no-asan)\$;" check_builds.sh asan
-expect 0 "== check_builds: asan;ctest: --label-regex ^long\$ --label-exclude ^no-asan\$;" check_builds.sh --long asan
+expect 0 "== check_builds: asan;trains;ctest: --label-regex ^unit\$ --label-exclude ^(long|no-asan)\$;" check_builds.sh asan
+expect 0 "== check_builds: asan;ctest: --label-exclude ^(unit|no-asan)\$;ctest: --label-regex ^unit\$ --label-regex ^long\$ --label-exclude ^no-asan\$;" \
+  check_builds.sh --long asan
 expect 0 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-exclude ^long\$;coverage;" check_builds.sh simulated
 expect 0 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-regex ^long\$;" check_builds.sh --long simulated
 CODE=8 expect 8 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-exclude ^long\$;" check_builds.sh simulated
