@@ -74,7 +74,7 @@ int cuda_device_count() { return cuda_presence().devices; }
 
 NominalLimits nominal_limits(Device device) {
   if constexpr (kHasCuda)
-    if (device.type == DeviceType::cuda && device.index < cuda_device_count())
+    if (device.type == DeviceType::cuda && device.index >= 0 && device.index < cuda_device_count())
       return detail::nominal_cuda_limits(device.index);
   return {};
 }

@@ -4,6 +4,7 @@
 #include "tandem/core/out.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tandem::data {
 
@@ -20,6 +21,9 @@ void check(const ImageDataset& dataset) {
   require(dataset.mean.size() == channels && dataset.deviation.size() == channels,
           "dataset '{}': {} means and {} deviations for {} channels; give one for each", dataset.name,
           dataset.mean.size(), dataset.deviation.size(), channels);
+  for (const float deviation : dataset.deviation)
+    require(deviation > 0.0F && std::isfinite(deviation), "dataset '{}': deviation {} must be above 0", dataset.name,
+            deviation);
   if (dataset.size() == 0) return;
   const auto* labels = dataset.labels.data<std::int64_t>();
   for (std::int64_t i = 0; i < dataset.size(); ++i) {

@@ -103,6 +103,7 @@ TEST_CASE("errors of data sets read as recorded", "[errors]") {
           {"ImageDataset, a label beyond the classes",
            [] { check(changed([](ImageDataset& set) { set.class_names.resize(9); })); }},
           {"ImageDataset, a mean too few", [] { check(changed([](ImageDataset& set) { set.mean.pop_back(); })); }},
+          {"ImageDataset, a deviation of 0", [] { check(changed([](ImageDataset& set) { set.deviation[1] = 0; })); }},
           {"make_synthetic, no images", [] { make_synthetic({.count = 0}); }},
           {"make_synthetic, 5 channels", [] { make_synthetic({.channels = 5}); }},
           {"make_synthetic, tiny images", [] { make_synthetic({.side = 7}); }},
