@@ -2,6 +2,7 @@
 #include "command_line.h"
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/own_files.h"
 #include "config_file.h"
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
@@ -37,6 +38,14 @@ void apply_config_file(const std::string& path, OptionTable& table,
   }
 }
 
+std::string recipe_file(const std::string& name) {
+  const std::string folder = own_folder("recipes");
+  const std::vector<std::string> names = own_files("recipes", ".toml");
+  require(std::ranges::find(names, name) != names.end(), "--recipe: {}; a config file of your own is for --config",
+          unknown_name("recipe", name, names));
+  return fmt::format("{}/{}.toml", folder, name);
+}
+
 /// Whether `option`, which may be null, was given behind the other one.
 bool is_last(const CLI::Option* option, const CLI::Option* other, const std::vector<CLI::Option*>& given) {
   const auto last = std::find_if(given.rbegin(), given.rend(), [&](auto* o) { return o == option || o == other; });
@@ -53,6 +62,7 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   app.add_flag("--version", version);
   app.add_flag("--print-config", print_config);
   const CLI::Option* const config = app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  const CLI::Option* const recipe = app.add_option("--recipe")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   std::vector<CLI::Option*> handles, switches;
   for (const Option& option : table.options()) {
     const std::string dashed = "--" + option.name;
@@ -71,13 +81,18 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   }
   const auto both_given = [&] { return table.find(exclusive.first)->given() && table.find(exclusive.second)->given(); };
   require(!both_given(), "--{} and --{} exclude each other: give one", exclusive.first, exclusive.second);
+  const auto apply = [&](const std::string& path) {
+    apply_config_file(path, table, exclusive, configs);
+    require(!both_given(), "{}: {} and {} exclude each other: give one", path, exclusive.first, exclusive.second);
+  };
   require(config->count() <= 1, "--config is given more than once");
   if (config->count() == 1) {
     const std::string& path = config->results().front();
     require_path("--config", path);
-    apply_config_file(path, table, exclusive, configs);
-    require(!both_given(), "{}: {} and {} exclude each other: give one", path, exclusive.first, exclusive.second);
+    apply(path);
   }
+  require(recipe->count() <= 1, "--recipe is given more than once: give one, and options of your own beside it");
+  if (recipe->count() == 1) apply(recipe_file(recipe->results().front()));
   return {print_config ? Request::print_config : Request::run, table.settle_choosers()};
 }
 

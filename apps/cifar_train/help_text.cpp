@@ -2,6 +2,7 @@
 #include "help_text.h"
 
 #include "apps/arguments/help_layout.h"
+#include "apps/arguments/own_files.h"
 #include "tandem/train/wrapped_text.h"
 
 #include <fmt/format.h>
@@ -44,6 +45,12 @@ std::string help_text(const HelpPage& page, const OptionTable& table, int column
   out += "\nGeneral\n";
   out += help_entry("--config FILE", "read options from FILE, lines 'name = value' (TOML); the command line wins",
                     columns);
+  out +=
+      help_entry("--recipe NAME",
+                 fmt::format("train as a recipe says, a config file that comes with the program: {}; --config and the "
+                             "command line win",
+                             fmt::join(own_files("recipes", ".toml"), ", ")),
+                 columns);
   out += help_entry(
       "--print-config",
       "print all options as a config file and stop; defaults that follow from other options stand in comments",

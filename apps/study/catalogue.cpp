@@ -1,6 +1,7 @@
 // Files beside the program, and on the command line.
 #include "apps/study/catalogue.h"
 
+#include "apps/arguments/own_files.h"
 #include "apps/study/bench_run.h"
 #include "apps/study/study_file.h"
 #include "apps/tandem/commands.h"
@@ -13,18 +14,6 @@
 #include <utility>
 
 namespace tandem::study {
-
-namespace fs = std::filesystem;
-
-std::string studies_folder() {
-  std::error_code unknown;
-  const fs::path here = fs::read_symlink("/proc/self/exe", unknown).parent_path();
-  const fs::path installed = here.parent_path() / "share" / "tandem" / "studies", built = here / "studies";
-  for (const fs::path& folder : {built, installed})
-    if (fs::is_directory(folder, unknown)) return folder.string();
-  fail("study: there are no studies in {} or {}: was it installed whole? Studies of your own are named by their files",
-       built.string(), installed.string());
-}
 
 std::string program_file(const std::string& program) { return apps::find_program(apps::find_command(program)); }
 
@@ -43,8 +32,9 @@ std::vector<std::string> options_of(const std::string& program) {
 
 std::vector<Study> all_studies() {
   std::vector<Study> studies;
-  for (const auto& entry : fs::directory_iterator(studies_folder()))
-    if (entry.path().extension() == ".toml") studies.push_back(read_study(entry.path().string(), options_of));
+  const std::filesystem::path folder = apps::own_folder("studies");
+  for (const std::string& name : apps::own_files("studies", ".toml"))
+    studies.push_back(read_study((folder / (name + ".toml")).string(), options_of));
   std::ranges::sort(studies, {}, [](const Study& study) {
     constexpr int kBehindAll = 100;
     return std::pair(study.number > 0 ? study.number : kBehindAll, study.name);

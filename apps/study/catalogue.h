@@ -8,10 +8,6 @@
 
 namespace tandem::study {
 
-/// The folder of studies that come with the program: ../share/tandem/studies or studies beside it. Throws Error where
-/// there is none.
-std::string studies_folder();
-
 /// The file of a program of this build, "cifar_train": beside this one, else on the PATH. Throws Error.
 std::string program_file(const std::string& program);
 
@@ -19,7 +15,7 @@ std::string program_file(const std::string& program);
 /// cannot use the program.
 std::vector<std::string> options_of(const std::string& program);
 
-/// All studies of that folder, by number, then by name.
+/// All studies that come with the program, by number, then by name. Throws Error where it has none.
 std::vector<Study> all_studies();
 
 /// By number, which some share, by name, or as a file that ends in .toml. Throws Error, suggesting the nearest.

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Trains a recipe with several seeds, and says how good and how fast it is.
+
+  scripts/speed_run.sh --runs 4
+  scripts/speed_run.sh --recipe airbench94 --runs 6 --out runs/narrow -- --width 0.5 --data datasets/cifar10
+
+Each run has a folder of its own, OUT/seed-N. One that is complete is not repeated, and one that was interrupted goes on
+from its last checkpoint, so that the same command may be given again, or with more runs. What stands behind `--` goes
+to cifar_train; a folder OUT is for one set of these options.
+
+Time is training, with its data and the wait for other ranks, and the evaluation behind the last step: the published
+rule of such records (arXiv 2404.00498) without the initialisation by whitening. Loading data, evaluations of earlier
+epochs and writing files are left out. The test is one-sided: how likely is a mean like this or above, where the true
+mean accuracy is the bound (Student's t).
+"""
+
+import argparse
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from command_line import Parser, complain, positive_number, program, run, whole_number, write_json
+from svg import COLOURS, FAINT, GRID, INK, path, svg, text
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def probability_above(t, freedom):
+    """Of Student's t distribution: that a value is `t` or above; by Simpson's rule over its angle."""
+    angle, pieces = math.atan2(t, math.sqrt(freedom)), 2000
+
+    def integral(begin, end):
+        step = (end - begin) / pieces
+        values = [math.cos(begin + i * step) ** (freedom - 1) for i in range(pieces + 1)]
+        return step / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
+
+    return integral(angle, math.pi / 2) / integral(-math.pi / 2, math.pi / 2)
+
+
+def summary(accuracies, seconds, bound):
+    """Means over the runs; what takes two of them is None where there is one."""
+    count, mean = len(accuracies), statistics.fmean(accuracies)
+    deviation = statistics.stdev(accuracies) if count > 1 else None
+    error = deviation / math.sqrt(count) if count > 1 else None
+    above = probability_above((mean - bound) / error, count - 1) if error else None
+    return {
+        "runs": count,
+        "accuracy_mean": mean,
+        "accuracy_standard_deviation": deviation,
+        "accuracy_standard_error": error,
+        "bound": bound,
+        "p_value": above,
+        "seconds_mean": statistics.fmean(seconds),
+        "seconds_median": statistics.median(seconds),
+        "seconds_standard_deviation": statistics.stdev(seconds) if count > 1 else None,
+    }
+
+
+def records_of(log):
+    """The records of a run's log, those behind its last start where it was gone on with; none where there is no log."""
+    if not log.exists():
+        return []
+    records = []
+    for number, line in enumerate(log.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            complain(f"{log}:{number}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
+    return records
+
+
+def figures_of(folder):
+    """Of a run that came to its end: its accuracy in percent, seconds, and settings; else None."""
+    records = records_of(folder / "log.jsonl")
+    results = [record for record in records if record["record"] == "result"]
+    if not results or "test_accuracy" not in results[-1]:
+        return None
+    epochs = {record["epoch"]: record for record in records if record["record"] == "epoch"}
+    seconds = sum(e["seconds"] - e["time"]["evaluation"] - e["time"]["writing"] for e in epochs.values())
+    runs = [record for record in records if record["record"] == "run"]
+    return {
+        "seed": runs[-1]["config"]["seed"],
+        "accuracy": results[-1]["test_accuracy"],
+        "seconds": seconds + epochs[max(epochs)]["time"]["evaluation"],
+        "interrupted": len(runs) > 1,
+        "config": {name: value for name, value in runs[-1]["config"].items() if name not in ("seed", *runs[-1]["without_effect"])},
+        "versions": runs[-1]["versions"],
+        "host": runs[-1]["host"],
+        "device": runs[-1]["device"],
+    }
+
+
+def picture(title, figures, totals):
+    """A dot for each run, and the mean with its standard error."""
+    values = [figure["accuracy"] for figure in figures]
+    low, high = min([*values, totals["bound"]]), max([*values, totals["bound"]])
+    margin = max(0.1 * (high - low), 0.05)
+    low, high = low - margin, high + margin
+    left, width, top, row = 70, 480, 56, 22
+    height = top + row * len(values) + 60
+
+    def x_of(value):
+        return left + width * (value - low) / (high - low)
+
+    parts = [text(14, 26, title, 13.5, INK, weight=600)]
+    parts.append(path([(x_of(totals["bound"]), top - 14), (x_of(totals["bound"]), height - 44)], COLOURS[1], 1.5))
+    parts.append(text(x_of(totals["bound"]), top - 18, f"bound {totals['bound']:g} %", colour=COLOURS[1], anchor="middle"))
+    for i, figure in enumerate(figures):
+        y = top + row * i + row / 2
+        parts.append(path([(left, y), (left + width, y)], GRID, 1))
+        parts.append(text(left - 8, y + 4, f"seed {figure['seed']}", anchor="end"))
+        parts.append(f'<circle cx="{x_of(figure["accuracy"]):.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[0]}"/>')
+    y, mean, error = height - 38, totals["accuracy_mean"], totals["accuracy_standard_error"] or 0.0
+    parts.append(path([(x_of(mean - error), y), (x_of(mean + error), y)], COLOURS[0], 5))
+    spread = f" ± {error:.3f} (standard error)" if error else ""
+    parts.append(text(left, height - 14, f"mean {mean:.3f} %{spread}, {totals['seconds_mean']:.2f} s a run", 11.5, FAINT))
+    return svg(left + width + 40, height, title, parts)
+
+
+def train(arguments, seed, folder):
+    command = [arguments.program, "--recipe", arguments.recipe, *arguments.rest]
+    command += ["--seed", str(seed), "--run-dir", str(folder), "--resume", "auto"]
+    if subprocess.run(command, check=False).returncode != 0:
+        complain(f"seed {seed} failed: {' '.join(command)}", code=1)
+    figures = figures_of(folder)
+    if figures is None:
+        complain(f"{folder}: the run has no test accuracy", code=1)
+    return figures
+
+
+def check_same(figures):
+    """All runs of the folder must be of one set of options."""
+    first = figures[0]
+    for other in figures[1:]:
+        differ = [name for name in first["config"] if other["config"].get(name) != first["config"][name]]
+        if differ:
+            complain(f"seeds {first['seed']} and {other['seed']} differ in {', '.join(differ)}: name another --out for other options")
+
+
+def words(totals):
+    told = f"accuracy {totals['accuracy_mean']:.3f} %"
+    if totals["accuracy_standard_error"] is not None:
+        told += f", standard deviation {totals['accuracy_standard_deviation']:.3f}, standard error {totals['accuracy_standard_error']:.3f}"
+    told += f", {totals['runs']} runs, {totals['seconds_mean']:.2f} s a run"
+    if totals["p_value"] is not None:
+        told += f"; above {totals['bound']:g} %: p = {totals['p_value']:.3g}"
+    return told
+
+
+def main():
+    parser = Parser(__doc__)
+    parser.add_argument("--recipe", default="airbench94", help="default airbench94")
+    parser.add_argument("--runs", type=whole_number(1, 100000), default=1, help="seeds to train (default 1)")
+    parser.add_argument("--seed", type=whole_number(0), default=1, help="the first of them (default 1)")
+    parser.add_argument("--bound", type=positive_number, default=94.0, help="accuracy in percent that is tested against (default 94)")
+    parser.add_argument("--out", type=Path, help="folder of the runs (default runs/speed-RECIPE)")
+    parser.add_argument("--program", default=str(ROOT / "build/cpu/apps/cifar_train"), help="path of cifar_train")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="behind --: options of cifar_train")
+    arguments = parser.parse_args()
+    if arguments.rest and arguments.rest[0] != "--":
+        complain(f"'{arguments.rest[0]}': write -- in front of options for cifar_train")
+    arguments.rest = arguments.rest[1:]
+    program(arguments.program, "build it with scripts/build.sh, or name another by --program")
+    out = arguments.out or Path("runs") / f"speed-{arguments.recipe}"
+    check = [arguments.program, "--recipe", arguments.recipe, *arguments.rest, "--print-config"]
+    if subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        sys.exit(2)  # it has said why
+    out.mkdir(parents=True, exist_ok=True)
+    figures = []
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+        folder = out / f"seed-{seed}"
+        figures.append(figures_of(folder) or train(arguments, seed, folder))
+        check_same(figures)
+        totals = summary([f["accuracy"] for f in figures], [f["seconds"] for f in figures], arguments.bound)
+        print(f"seed {seed}: {figures[-1]['accuracy']:.2f} % in {figures[-1]['seconds']:.2f} s; {words(totals)}", flush=True)
+    result = {"recipe": arguments.recipe, **totals, "each": figures}
+    write_json("--out", str(out / "speed-run.json"), result)
+    title = f"{arguments.recipe}: test accuracy of {len(figures)} {'run' if len(figures) == 1 else 'runs'}"
+    (out / "speed-run.svg").write_text(picture(title, figures, totals), encoding="utf-8")
+    print(f"  figures  {out}/speed-run.json\n  picture  {out}/speed-run.svg")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,129 @@
+"""scripts/speed_run.py with a stand-in for cifar_train, which writes the log of a run whose accuracy follows from its seed.
+
+usage: test_speed_run.py SCRIPTS
+"""
+
+import json
+import math
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+from pathlib import Path
+
+SCRIPTS = Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(SCRIPTS))
+
+import speed_run
+
+# Notes each call; seed 3 ends without a result at its first call, as where it is killed.
+STAND_IN = """#!/usr/bin/env python3
+import json, os, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if sys.argv[-1] == "--print-config":
+    if options["--recipe"] != "airbench94":
+        print("error: --recipe: unknown recipe", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0)
+folder, seed = options["--run-dir"], int(options["--seed"])
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(os.path.dirname(folder), "calls"), "a") as calls:
+    calls.write(f"{seed} {options['--resume']}\\n")
+log = os.path.join(folder, "log.jsonl")
+begun = os.path.exists(log)
+epoch = lambda n: {"record": "epoch", "epoch": n, "seconds": 10.0, "time": {"evaluation": 2.0, "writing": 1.0}}
+with open(log, "a") as file:
+    def write(record):
+        file.write(json.dumps(record) + "\\n")
+    write({"record": "run", "config": {"seed": seed, "width": float(options.get("--width", 1)), "run-dir": folder}, "without_effect": ["run-dir"],
+           "versions": {"tandem": "0.1.0"}, "host": "here", "device": "cpu"})
+    write(epoch(1))
+    if seed == 3 and not begun:
+        sys.exit(1)
+    write(epoch(2))
+    write({"record": "result", "test_accuracy": 93.0 + 0.5 * seed})
+"""
+
+
+class SpeedRun(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.stand_in = self.folder / "cifar_train"
+        self.stand_in.write_text(STAND_IN)
+        self.stand_in.chmod(self.stand_in.stat().st_mode | stat.S_IXUSR)
+        self.out = self.folder / "runs"
+
+    def start(self, *arguments):
+        command = [sys.executable, SCRIPTS / "speed_run.py", "--program", self.stand_in, "--out", self.out, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def calls(self):
+        return (self.out / "calls").read_text().splitlines()
+
+    def test_figures(self):
+        done = self.start("--runs", "2", "--bound", "93")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads((self.out / "speed-run.json").read_text())
+        self.assertEqual([each["accuracy"] for each in result["each"]], [93.5, 94.0])
+        self.assertEqual(result["accuracy_mean"], 93.75)
+        self.assertAlmostEqual(result["accuracy_standard_deviation"], 0.5 / math.sqrt(2))
+        self.assertAlmostEqual(result["accuracy_standard_error"], 0.25)
+        # Of one degree of freedom t is Cauchy distributed: above 3 is 1/2 - atan(3) / pi.
+        self.assertAlmostEqual(result["p_value"], 0.5 - math.atan(3) / math.pi)
+        # Two epochs of 10 s, of which 2 are evaluation and 1 is writing; the last evaluation counts.
+        self.assertEqual(result["seconds_mean"], 16.0)
+        picture = (self.out / "speed-run.svg").read_text()
+        xml.dom.minidom.parseString(picture)
+        for text in ("seed 1", "seed 2", "bound 93 %", "mean 93.750 % ± 0.250", "16.00 s a run"):
+            self.assertIn(text, picture)
+        self.assertIn("p = 0.102", done.stdout)
+
+    def test_one_run_has_no_spread(self):
+        done = self.start()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads((self.out / "speed-run.json").read_text())
+        for name in ("accuracy_standard_deviation", "accuracy_standard_error", "p_value"):
+            self.assertIsNone(result[name])
+
+    def test_runs_that_are_done_are_not_repeated(self):
+        failed = self.start("--runs", "4")
+        self.assertEqual((failed.returncode, "error: seed 3 failed" in failed.stderr), (1, True))
+        done = self.start("--runs", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.calls(), ["1 auto", "2 auto", "3 auto", "3 auto", "4 auto"])
+        each = json.loads((self.out / "speed-run.json").read_text())["each"]
+        # Of the interrupted run the epoch that was done twice counts once.
+        self.assertEqual([(run["seconds"], run["interrupted"]) for run in each], [(16.0, False)] * 2 + [(16.0, True), (16.0, False)])
+
+    def test_equal_accuracies_have_no_test(self):
+        self.assertIsNone(speed_run.summary([94.0, 94.0], [1.0, 1.0], 94.0)["p_value"])
+
+    def test_student(self):
+        # Of a table: 5 % of t with 5 degrees of freedom lie above 2.015, 2.5 % of 10 above 2.228; 1 % of 30 above 2.457.
+        for t, freedom, share in ((2.015, 5, 0.05), (2.228, 10, 0.025), (2.457, 30, 0.01), (-2.015, 5, 0.95), (0, 7, 0.5)):
+            self.assertAlmostEqual(speed_run.probability_above(t, freedom), share, places=4)
+
+    def refused(self, text, *arguments, code=2):
+        done = self.start(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(text, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_bad_input(self):
+        self.refused("unknown recipe", "--recipe", "airbench")
+        self.refused("--runs 0: must be at least 1", "--runs", "0")
+        self.refused("write -- in front of options for cifar_train", "width")
+        self.assertEqual(self.start("--", "--width", "0.5").returncode, 0)
+        self.refused("seeds 1 and 2 differ in width", "--runs", "2")
+        (self.out / "seed-1" / "log.jsonl").write_text('{"record": "ru')
+        self.refused("log.jsonl:1: no JSON: the log is damaged")
+        self.stand_in.unlink()
+        self.refused("cifar_train is not there, or no program: build it")
+
+
+if __name__ == "__main__":
+    unittest.main()
