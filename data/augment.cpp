@@ -21,7 +21,10 @@ enum Word : std::uint64_t {
   kSaturation,
   kOrder,
   kCutY,
-  kCutX
+  kCutX,
+  kOffset,
+  kGain,
+  kWords
 };
 constexpr std::uint64_t kBlocksPerImage = 4;
 constexpr std::size_t kWordsPerImage = 4 * kBlocksPerImage;
@@ -29,7 +32,7 @@ constexpr std::size_t kWordsPerImage = 4 * kBlocksPerImage;
 class ImageWords {
  public:
   ImageWords(const RandomKey& key, std::int64_t index) {
-    for (std::uint64_t block = 0; block <= kCutX / 4; ++block) {
+    for (std::uint64_t block = 0; block <= (kWords - 1) / 4; ++block) {
       const auto four = key.block(static_cast<std::uint64_t>(index) * kBlocksPerImage + block);
       std::copy(four.begin(), four.end(), words_.begin() + static_cast<std::ptrdiff_t>(4 * block));
     }
@@ -52,6 +55,16 @@ constexpr std::array<std::array<std::uint8_t, 3>, 6> kOrders{
 
 }  // namespace
 
+void check_size(const AugmentOptions& options, std::int64_t height, std::int64_t width, std::string_view whose) {
+  const std::int64_t smaller = std::min(height, width);
+  require(!options.crop || options.crop_border == kernels::BorderMode::zero || *options.crop < smaller,
+          "loader: crop-reflect={} needs images larger than that, {} {} x {}; choose a smaller border",
+          options.crop.value_or(0), whose, height, width);
+  require(!options.cutout || !options.cutout_inside || *options.cutout <= smaller,
+          "loader: cutout-inside={} needs images as large as that, {} {} x {}; choose a smaller square",
+          options.cutout.value_or(0), whose, height, width);
+}
+
 kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t seed, std::uint32_t epoch,
                                    std::int64_t index, std::int64_t height, std::int64_t width) {
   const ImageWords words({seed, RandomStream::augmentation, epoch}, index);
@@ -60,7 +73,11 @@ kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t 
     result.shift_y = words.between(kShiftY, -*options.crop, *options.crop);
     result.shift_x = words.between(kShiftX, -*options.crop, *options.crop);
   }
-  if (options.flip) result.flip = words.between(kFlip, 0, 1) == 1;
+  if (options.flip) {
+    const bool alternates = options.flip_alternates && epoch > 0;
+    const ImageWords first = alternates ? ImageWords({seed, RandomStream::augmentation, 0}, index) : words;
+    result.flip = (first.between(kFlip, 0, 1) == 1) != (alternates && epoch % 2 == 1);
+  }
   if (options.rotation) result.degrees = words.uniform(kAngle, -*options.rotation, *options.rotation);
   if (options.jitter) {
     const float low = std::max(0.0F, 1.0F - *options.jitter), high = 1.0F + *options.jitter;
@@ -69,7 +86,15 @@ kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t 
     result.saturation = words.uniform(kSaturation, low, high);
     result.color_order = kOrders[static_cast<std::size_t>(words.between(kOrder, 0, 5))];
   }
-  if (options.cutout) {
+  if (options.offset) result.offset = words.uniform(kOffset, -*options.offset, *options.offset);
+  if (options.gain) result.gain = words.uniform(kGain, 1.0F - *options.gain, 1.0F + *options.gain);
+  if (options.cutout && options.cutout_inside) {
+    const int size = *options.cutout;
+    check_size(options, height, width, "this one has");
+    const int top = words.between(kCutY, 0, static_cast<int>(height) - size);
+    const int left = words.between(kCutX, 0, static_cast<int>(width) - size);
+    result.cutout = {top, left, top + size, left + size};
+  } else if (options.cutout) {
     const int size = *options.cutout;
     const int top = words.between(kCutY, 0, static_cast<int>(height) - 1) - size / 2;
     const int left = words.between(kCutX, 0, static_cast<int>(width) - 1) - size / 2;

@@ -10,7 +10,19 @@ namespace tandem::data {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds{"crop", "crop-reflect", "flip", "jitter", "rotate", "cutout"};
+constexpr std::array<std::string_view, 10> kKinds{"crop",   "crop-reflect", "flip",   "flip-alternating",
+                                                  "jitter", "rotate",       "offset", "gain",
+                                                  "cutout", "cutout-inside"};
+
+/// "crop" of "crop-reflect", which excludes it.
+std::string_view family_of(std::string_view kind) { return kind.substr(0, kind.find('-')); }
+
+/// " (crop and crop-reflect count as one)", or nothing where a family has one kind.
+std::string family_text(std::string_view family) {
+  const auto other = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](std::string_view kind) { return kind != family && family_of(kind) == family; });
+  return other == kKinds.end() ? "" : fmt::format(" ({} and {} count as one)", family, *other);
+}
 
 /// The number after '=', or `usual` where there is none.
 template <typename T>
@@ -27,17 +39,23 @@ void read_item(std::string_view item, std::set<std::string_view>& seen, AugmentO
   const std::string_view kind = item.substr(0, item.find('='));
   require(std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end(), "{}",
           unknown_name("augmentation", kind, kKinds));
-  require(seen.insert(kind == "crop-reflect" ? "crop" : kind).second,
-          "augmentation '{}' is given twice (crop and crop-reflect count as one): name each once", kind);
-  if (kind == "flip") {
-    require(item == kind, "augmentation 'flip' takes no size, got '{}'", item);
+  require(seen.insert(family_of(kind)).second, "augmentation '{}' is given twice{}: name each once", kind,
+          family_text(family_of(kind)));
+  if (family_of(kind) == "flip") {
+    require(item == kind, "augmentation '{}' takes no size, got '{}'", kind, item);
     options.flip = true;
+    options.flip_alternates = kind != "flip";
   } else if (kind == "jitter") {
     options.jitter = read_size(kind, item, 0.2F, 0.0F, 10.0F);
   } else if (kind == "rotate") {
     options.rotation = read_size(kind, item, 15.0F, 0.0F, 180.0F);
-  } else if (kind == "cutout") {
+  } else if (kind == "offset") {
+    options.offset = read_size(kind, item, 0.14F, 0.0F, 10.0F);
+  } else if (kind == "gain") {
+    options.gain = read_size(kind, item, 0.13F, 0.0F, 1.0F);
+  } else if (family_of(kind) == "cutout") {
     options.cutout = read_size(kind, item, 8, 1, 1024);
+    options.cutout_inside = kind != "cutout";
   } else {
     options.crop = read_size(kind, item, 4, 0, 1024);
     options.crop_border = kind == "crop" ? kernels::BorderMode::zero : kernels::BorderMode::reflect;
@@ -63,10 +81,12 @@ std::string to_string(const AugmentOptions& options) {
   const auto add = [&](const std::string& item) { text += (text.empty() ? "" : ",") + item; };
   const bool reflect = options.crop_border == kernels::BorderMode::reflect;
   if (options.crop) add(fmt::format("{}={}", reflect ? "crop-reflect" : "crop", *options.crop));
-  if (options.flip) add("flip");
+  if (options.flip) add(options.flip_alternates ? "flip-alternating" : "flip");
   if (options.rotation) add(fmt::format("rotate={}", *options.rotation));
   if (options.jitter) add(fmt::format("jitter={}", *options.jitter));
-  if (options.cutout) add(fmt::format("cutout={}", *options.cutout));
+  if (options.offset) add(fmt::format("offset={}", *options.offset));
+  if (options.gain) add(fmt::format("gain={}", *options.gain));
+  if (options.cutout) add(fmt::format("{}={}", options.cutout_inside ? "cutout-inside" : "cutout", *options.cutout));
   return text.empty() ? "none" : text;
 }
 

@@ -34,11 +34,7 @@ void check(const ImageDataset& dataset) {
 
 void ImageDataset::check_options(const BatchOptions& options) const {
   check(*this);
-  require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
-              *options.augment.crop < std::min(height(), width()),
-          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}; choose a "
-          "smaller border",
-          options.augment.crop.value_or(0), name, height(), width());
+  check_size(options.augment, height(), width(), fmt::format("data set '{}' has", name));
 }
 
 /// Runs in a background thread: nothing here may start a team of threads, which would compete with training.

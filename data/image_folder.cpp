@@ -142,10 +142,7 @@ ImageDataset ImageFolder::load() const {
 }
 
 void ImageFolder::check_options(const BatchOptions& options) const {
-  if (!options_.size || !options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero) return;
-  require(*options.augment.crop < std::min(options_.size->height, options_.size->width),
-          "loader: crop-reflect={} needs images larger than that, the image folder's are {} x {}",
-          *options.augment.crop, options_.size->height, options_.size->width);
+  if (options_.size) check_size(options.augment, options_.size->height, options_.size->width, "the image folder's are");
 }
 
 std::vector<Tensor> ImageFolder::get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,

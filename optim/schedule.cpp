@@ -56,6 +56,16 @@ double CosineSchedule::lr_factor(double time) const {
   return half_cosine(1.0, final_factor_, std::min(time / duration_, 1.0));
 }
 
+LinearSchedule::LinearSchedule(double duration, double final_factor)
+    : duration_(duration), final_factor_(final_factor) {
+  require_positive("linear schedule", "the duration", duration);
+  require_not_negative("linear schedule", "the final factor", final_factor);
+}
+
+double LinearSchedule::lr_factor(double time) const {
+  return straight(1.0, final_factor_, std::min(time / duration_, 1.0));
+}
+
 WarmupSchedule::WarmupSchedule(double duration, double start_factor, std::unique_ptr<Schedule> next)
     : duration_(duration), start_factor_(start_factor), next_(std::move(next)) {
   require_not_negative("warm-up", "the duration", duration);

@@ -57,6 +57,22 @@ class CosineSchedule : public Schedule {
   double duration_, final_factor_;
 };
 
+/// From 1 down to `final_factor` along a straight line over `duration`, where it stays: LinearLR with start_factor = 1,
+/// end_factor = final_factor and total_iters = duration.
+/// Example:
+///     // 476 steps as airbench94 takes them: 109 up from a fifth of the rate, the others down towards 7 % of it.
+///     const WarmupSchedule schedule(109, 0.2, std::make_unique<LinearSchedule>(476 - 109, 0.07));
+///     const double top = schedule.lr_factor(109);  // 1
+class LinearSchedule : public Schedule {
+ public:
+  /// Throws Error for a duration that is not above 0, and for a negative final_factor.
+  explicit LinearSchedule(double duration, double final_factor = 0.0);
+  double lr_factor(double time) const override;
+
+ private:
+  double duration_, final_factor_;
+};
+
 /// A straight line from `start_factor` to 1 over `duration`, then `next` from its own time 0: LinearLR followed by
 /// another schedule in a SequentialLR.
 /// Example:

@@ -116,6 +116,15 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
   return batches / accumulation + (batches % accumulation != 0 ? 1 : 0);
 }
 
+std::int64_t steps_in(double epochs, std::int64_t steps_per_epoch) {
+  constexpr double kMostSteps = 0x1p53;
+  const double steps = epochs * static_cast<double>(steps_per_epoch);
+  require(steps_per_epoch >= 0 && steps >= 0.0 && steps <= kMostSteps,
+          "trainer: {} epochs of {} steps are no number of steps: give 0 epochs or more", epochs, steps_per_epoch);
+  // 1.1 epochs of 10 steps are 11.000000000000002 in doubles: what two roundings may add makes no step.
+  return static_cast<std::int64_t>(std::ceil(steps * (1.0 - 0x1p-51)));
+}
+
 std::int64_t Trainer::steps_per_epoch() const {
   return train::steps_per_epoch(parts_.train_loader, options_.accumulation);
 }

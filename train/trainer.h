@@ -38,7 +38,7 @@ struct TrainerOptions {
   comm::DistributedDataParallel* replicas = nullptr;  ///< null: one with its default options
   std::int64_t epochs = 1;                            ///< of run()
   /// Of run(), in place of epochs: it ends behind so many optimizer steps, in the middle of an epoch or not, which is
-  /// then evaluated. 0: by epochs.
+  /// then evaluated. 0: by epochs. Parts of an epoch make steps by steps_in().
   std::int64_t steps = 0;
   /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
   /// is as many images as they hold.
@@ -99,6 +99,12 @@ struct TrainingParts {
 
 /// Optimizer steps in an epoch of this loader; the last one may be of fewer micro-batches.
 std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulation);
+
+/// Steps of a run of so many epochs, the last of which may be a part (9.9): rounded up to a whole step. For
+/// TrainerOptions::steps. Throws Error for epochs that are negative or make too many steps.
+/// Example:
+///     const std::int64_t steps = steps_in(9.9, 48);  // 476
+std::int64_t steps_in(double epochs, std::int64_t steps_per_epoch);
 
 /// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes

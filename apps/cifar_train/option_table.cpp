@@ -134,6 +134,17 @@ std::string OptionTable::value_name_of(const std::vector<std::string>& choices) 
   return fmt::format("{}", fmt::join(choices, "|"));
 }
 
+Option& OptionTable::number(std::string name, double& field, RealLimits limits, std::string value_name,
+                            std::string help) {
+  Option& option = real(std::move(name), field, limits, std::move(value_name), std::move(help));
+  option.get = [&field]() -> std::optional<train::ConfigValue> {
+    if (field != std::floor(field) || std::abs(field) > 0x1p53) return field;
+    return static_cast<std::int64_t>(field);
+  };
+  option.initial = option.get();
+  return option;
+}
+
 Option& OptionTable::add(Option option) {
   option.group = group_;
   option.initial = option.get();

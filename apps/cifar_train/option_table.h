@@ -101,6 +101,8 @@ class OptionTable {
     return bind(std::move(name), std::move(value_name), std::move(help), field,
                 [limits](std::string_view option, const std::string& text) { return read_real(option, text, limits); });
   }
+  /// double that is mostly a whole number, which configurations then have without a point.
+  Option& number(std::string name, double& field, RealLimits limits, std::string value_name, std::string help);
   /// std::string or std::filesystem::path, of a file or folder. An empty one is refused; "" in the field is none, and
   /// no value of the option.
   template <typename Field>

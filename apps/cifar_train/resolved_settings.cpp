@@ -109,6 +109,17 @@ void require_different_files(const Settings& s) {
   }
 }
 
+void resolve_warmup(const Settings& s) {
+  require(s.warmup_steps == 0 || s.warmup_epochs == 0.0,
+          "--warmup-steps {} and --warmup-epochs {} exclude each other: give one (0 sets that of a config file aside)",
+          s.warmup_steps, s.warmup_epochs);
+  require(!s.warmup_start_factor || s.warmup_steps > 0 || s.warmup_epochs > 0.0,
+          "--warmup-start-factor {}: there is no warm-up; give --warmup-epochs or --warmup-steps",
+          s.warmup_start_factor.value_or(0.0));
+  require(s.epochs == 0.0 || s.trainer.steps > 0 || s.warmup_epochs < s.epochs,
+          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);
+}
+
 bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
 
 }  // namespace
@@ -133,8 +144,7 @@ void resolve(Settings& s, std::int64_t ranks) {
   require(!s.trainer.layer_norms || s.run_dir_choice != kNoRunDirectory || !s.log.empty(),
           "--log-norms needs a --log FILE to write to");
   require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
-  require(s.trainer.epochs == 0 || s.trainer.steps > 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
-          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
+  resolve_warmup(s);
 }
 
 void fill_run_directory(Settings& s) {

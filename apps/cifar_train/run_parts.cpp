@@ -12,6 +12,7 @@
 #include "tandem/train/smallest_part.h"
 #include "tandem/train/weights.h"
 
+#include <cmath>
 #include <span>
 
 namespace tandem::apps {
@@ -111,14 +112,19 @@ Data SharedData::load(const Settings& settings) {
   return data_;
 }
 
-Settings with_epochs(const Settings& given, const Data& images, std::int64_t ranks) {
+Settings with_length(const Settings& given, std::int64_t train_images, std::int64_t ranks) {
   Settings s = given;
-  if (s.trainer.steps == 0) return s;
-  const data::DistributedSampler sampler(images.train->size(), 1, 0, false, 0);
-  const std::int64_t batches = sampler.batches(micro_batch_size(s, ranks) * ranks, s.loader.drop_last);
+  if (s.trainer.steps == 0 && s.epochs == std::floor(s.epochs)) {
+    s.trainer.epochs = static_cast<std::int64_t>(s.epochs);
+    return s;
+  }
+  const std::int64_t batch = micro_batch_size(s, ranks) * ranks;
+  const std::int64_t batches =
+      data::DistributedSampler(train_images, 1, 0, false, 0).batches(batch, s.loader.drop_last);
   const std::int64_t in_epoch = (batches + s.trainer.accumulation - 1) / s.trainer.accumulation;
-  require(in_epoch > 0, "--drop-last leaves nothing: {} training images do not fill a batch of {}",
-          images.train->size(), micro_batch_size(s, ranks) * ranks);
+  require(in_epoch > 0, "--drop-last leaves nothing: {} training images do not fill a batch of {}", train_images,
+          batch);
+  if (s.trainer.steps == 0) s.trainer.steps = train::steps_in(s.epochs, in_epoch);
   s.trainer.epochs = (s.trainer.steps - 1) / in_epoch + 1;
   return s;
 }

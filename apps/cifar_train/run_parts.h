@@ -40,8 +40,9 @@ class SharedData {
 /// "3x32x32"
 std::string shape_of(const data::ImageDataset& images);
 
-/// The same settings by epochs that are known: those that hold --steps. Throws Error where nothing fills a batch.
-Settings with_epochs(const Settings& given, const Data& images, std::int64_t ranks);
+/// The same settings with the length of the run settled in `trainer`: of --steps, or of a part of an epoch, the steps
+/// and the epochs that hold them; else the epochs alone. Throws Error where nothing fills a batch.
+Settings with_length(const Settings& given, std::int64_t train_images, std::int64_t ranks);
 
 /// Each uses those above it.
 struct RunParts {

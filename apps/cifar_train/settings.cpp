@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
@@ -20,6 +21,8 @@ constexpr RealLimits kPositive{.least = 0.0, .above = true};
 constexpr RealLimits kNotNegative{.least = 0.0};
 constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
 constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
+
+constexpr std::array<std::string_view, 5> kSchedules{"one-cycle", "cosine", "linear", "step", "constant"};
 
 std::vector<std::string> all_of(std::span<const std::string_view> names) { return {names.begin(), names.end()}; }
 
@@ -68,8 +71,9 @@ void describe_data(OptionTable& table, Settings& s) {
         require(!text.empty(), "give none for no changes");
         return data::parse_augment(text);
       },
-      "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
-      "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
+      "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, flip-alternating, jitter "
+      "(=0.2), rotate (=15 degrees), offset (=0.14), gain (=0.13), cutout, cutout-inside (=8 pixels), joined by "
+      "commas, or none; default crop,flip for CIFAR, else none");
   table.real("mixup", s.loader.mix.mixup, kNotNegative, "A",
              "mix each training image with another, the shares being Beta(A, A) distributed (0.2 is usual); 0: not");
   table.real(
@@ -123,7 +127,10 @@ void describe_model(OptionTable& table, Settings& s) {
 
 void describe_training(OptionTable& table, Settings& s) {
   table.group("Training");
-  table.integer("epochs", s.trainer.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate")
+  table
+      .number("epochs", s.epochs, {.least = 0.0, .most = 1e6}, "N",
+              "passes over the training images, the last of which may be a part (9.9, rounded up to a whole step); 0: "
+              "only evaluate")
       .only_for("steps", {"0"});
   table.integer("steps", s.trainer.steps, {},
                 "length of the run in optimizer steps, in place of --epochs; 0: by epochs");
@@ -160,11 +167,22 @@ void describe_training(OptionTable& table, Settings& s) {
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
   table.real("l1", s.trainer.l1, kNotNegative, "W", "weight of an L1 penalty: W times the sum of |w| of all weights");
-  table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
+  table.choice("schedule", s.schedule, all_of(kSchedules), "learning rate over time");
+  const auto with_warmup = all_but("one-cycle", kSchedules);
   table
       .real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
             "linear warm-up before the schedule (not one-cycle, which has its own)")
-      .only_for("schedule", {"cosine", "step", "constant"});
+      .only_for("schedule", with_warmup);
+  table.integer("warmup-steps", s.warmup_steps, {}, "the same in optimizer steps, in place of --warmup-epochs")
+      .only_for("schedule", with_warmup);
+  table
+      .real("warmup-start-factor", s.warmup_start_factor, kUpToOne, "F",
+            "share of --lr that the first step of the warm-up has; default 1 / (its steps + 1)")
+      .only_for("schedule", with_warmup);
+  table
+      .real("final-lr-factor", s.final_lr_factor, kUpToOne, "F",
+            "cosine, linear: share of --lr that the schedule leads to at the end of the run")
+      .only_for("schedule", {"cosine", "linear"});
   table
       .integer("step-epochs", s.step_epochs, {1},
                fmt::format("step schedule: epochs between steps; default {}", kDefaultStepEpochs))

@@ -38,13 +38,17 @@ struct Settings {
   std::string load_weights;
   std::string save_weights;
 
-  train::TrainerOptions trainer{.epochs = 8, .seed = 1};
+  double epochs = 8.0;  ///< as asked for; those of `trainer`, and its steps, are settled where the data is known
+  train::TrainerOptions trainer{.seed = 1};
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
   std::int64_t canonical = 0;  ///< micro-batches of canonical mode; 0: not in that mode
   optim::OptimizerOptions optimizer;
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;
+  std::int64_t warmup_steps = 0;  ///< in place of warmup_epochs; 0: by these
+  std::optional<double> warmup_start_factor;
+  double final_lr_factor = 0.0;  ///< of cosine and linear
   std::optional<std::int64_t> step_epochs;
   std::optional<double> step_factor;
 

@@ -106,7 +106,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     const comm::LongWork reading;
     return data.load(given);
   });
-  const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
+  const Settings s = comm::run_agreed(group, [&] { return with_length(given, images.train->size(), group.size()); });
   if (s.find_nan) {
     use_kept_costs(s, group);  // as the run that is searched did
     return find_nan(s, table, images, device, group);

@@ -69,7 +69,8 @@ __device__ void compute(const AugmentedImage& image, const ChannelAffine* affine
 #pragma unroll
   for (int i = 0; i < kValues; ++i) {
     const ChannelAffine affine = affines[first + i];
-    values[i] = cut ? 0.0f : values[i] * (mixes ? affine.unit_scale : affine.byte_scale) + affine.bias;
+    const float normalised = values[i] * (mixes ? affine.unit_scale : affine.byte_scale) + affine.bias;
+    values[i] = cut ? 0.0f : (normalised + image.task.offset) * image.task.gain;
   }
 }
 

@@ -32,10 +32,12 @@ struct ImageAugment {
   float brightness = 1.0F, contrast = 1.0F, saturation = 1.0F;
   /// Which of these three comes first, second and third: 0 brightness, 1 contrast, 2 saturation.
   std::array<std::uint8_t, 3> color_order{0, 1, 2};
+  float offset = 0.0F, gain = 1.0F;  ///< a value v, normalised, becomes (v + offset) * gain, without a clamp
   PixelBox cutout =
-      {};  ///< set to 0 after normalisation, that is to the mean colour (DeVries & Taylor, arXiv 1708.04552)
+      {};  ///< set to 0 after all of this, that is to the mean colour (DeVries & Taylor, arXiv 1708.04552)
 
   bool changes_color() const { return brightness != 1.0F || contrast != 1.0F || saturation != 1.0F; }
+  bool changes_values() const { return offset != 0.0F || gain != 1.0F; }
 };
 
 /// out = (u8 / 255 - mean) / deviation, per channel.

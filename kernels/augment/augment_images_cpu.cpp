@@ -160,6 +160,11 @@ void adjust_color(float* planes, const Geometry& geometry, const ImageAugment& a
   }
 }
 
+void change_values(const ImageAugment& augment, std::int64_t count, float* values) {
+  const float offset = augment.offset, gain = augment.gain;
+  for (std::int64_t i = 0; i < count; ++i) values[i] = (values[i] + offset) * gain;
+}
+
 void cut_out(const PixelBox& box, const Geometry& geometry, float* out) {
   const std::int64_t top = std::max(box.top, 0), bottom = std::min<std::int64_t>(box.bottom, geometry.height);
   const std::int64_t left = std::max(box.left, 0), right = std::min<std::int64_t>(box.right, geometry.width);
@@ -187,6 +192,7 @@ class Augmenter {
                          out + y * geometry_.width * geometry_.channels);
       }
     }
+    if (augment.changes_values()) change_values(augment, geometry_.channels * geometry_.pixels(), out);
     cut_out(augment.cutout, geometry_, out);
   }
 

@@ -123,7 +123,8 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
           for (std::int64_t x = 0; x < width; ++x) {
             const bool cut = y >= box.top && y < box.bottom && x >= box.left && x < box.right;
             const auto channel = static_cast<std::size_t>(c);
-            const double value = (image.at(c, y, x) - options.mean[channel]) / options.deviation[channel];
+            const double normalised = (image.at(c, y, x) - options.mean[channel]) / options.deviation[channel];
+            const double value = (normalised + static_cast<double>(augment.offset)) * static_cast<double>(augment.gain);
             values[c * out.stride(1) + y * out.stride(2) + x * out.stride(3)] =
                 static_cast<T>(static_cast<compute_t<T>>(cut ? 0.0 : value));
           }

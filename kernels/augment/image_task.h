@@ -13,6 +13,7 @@ struct ImageTask {
   PixelBox cutout;
   float cosine, sine;
   float brightness, contrast, saturation;
+  float offset, gain;
   std::uint8_t color_order[3];
   bool flip, rotates, changes_color;
 };

@@ -22,6 +22,8 @@ ImageTask make_task(std::int64_t index, const ImageAugment& augment) {
           .brightness = augment.brightness,
           .contrast = augment.contrast,
           .saturation = augment.saturation,
+          .offset = augment.offset,
+          .gain = augment.gain,
           .color_order = {augment.color_order[0], augment.color_order[1], augment.color_order[2]},
           .flip = augment.flip,
           .rotates = augment.degrees != 0.0F,

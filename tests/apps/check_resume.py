@@ -2,7 +2,7 @@
 """Runs of cifar_train that are killed and gone on with: check_resume.py PROGRAM CASE [KILLS [FAILING_FILES]].
 
 Cases are "f32", "fp16", "ranks" and "ranks_fp16" (two of them), "signals", "signals_to_ranks", "timeout" (two ranks), "damage",
-"settings", "world_size", and "phases", "phases_fp16", "phases_ranks", "phases_ranks_fp16".
+"settings", "world_size", "parts" and "parts_of_ranks" (two), and "phases", "phases_fp16", "phases_ranks", "phases_ranks_fp16".
 A run that was killed KILLS times (5 by default) at random moments, every other time while a checkpoint was half written,
 and gone on with by --resume auto each time, must end with the very weights of one that was not. The cases of phases take the
 program cifar_train_to_kill and the library FAILING_FILES (tests/faults), by which each kill hits the phase of training that it
@@ -357,6 +357,47 @@ def world_size(work):
         check(worst <= 1e-4 and spread > 100 * worst, f"{before} to {after} ranks: losses differ by {worst:.1e}")
 
 
+def parts(work, ranks):
+    """A run of two and a half epochs of full batches ends in the middle of the third, and goes on from any step with the same bits."""
+    # 441 of 490 images are trained on: 27 full batches and 9 left; 2.5 epochs are 67.5 steps, which make 68.
+    per_epoch, count, warmup = 27, 68, 10
+    more = ("--limit-train 490 --validation-split 0.1 --drop-last --augment crop-reflect=2,flip-alternating,cutout-inside=8 --log-every 1 "
+            "--keep 100 --momentum 0.9 ")
+    decay = f"--schedule linear --warmup-steps {warmup} --warmup-start-factor 0.25 --final-lr-factor 0.1 "
+    whole = os.path.join(work, "whole")
+    run(whole, ranks, more + decay + "--epochs 2.5")
+    with open(os.path.join(whole, "log.jsonl")) as file:
+        records = [json.loads(line) for line in file]
+    of_kind = lambda kind: [record for record in records if record["record"] == kind]
+    check(b"epochs = 2.5\n" in contents(whole, "config.toml"), "epochs are not kept as they were given")
+    check(of_kind("run")[0]["steps_per_epoch"] == per_epoch and of_kind("run")[0]["config"]["epochs"] == 2.5, f"{of_kind('run')}")
+    check([record["epoch"] for record in of_kind("epoch")] == [1, 2, 3], f"{of_kind('epoch')}")
+    check(of_kind("run")[0]["validation_images"] == 49, f"{of_kind('run')}")
+    rates = [record["lr"] for record in of_kind("step")]
+    check(len(rates) == count, f"{len(rates)} steps")
+    for step, rate in enumerate(rates):
+        factor = 0.25 + 0.75 * step / warmup if step < warmup else 1 - 0.9 * (step - warmup) / (count - warmup)
+        check(abs(rate - 0.005 * factor) < 1e-9, f"step {step}: a rate of {rate}, not {0.005 * factor}")
+    check("This run is not finished" not in contents(whole, "report.html").decode(), "the report takes the run for unfinished")
+    found = [step for step in steps_of(whole) if step < count]
+    for step in (found[0], next((step for step in found if step > 2 * per_epoch), found[-1])):
+        other = os.path.join(work, f"from_{step}")
+        text = run(other, ranks, more + decay + f"--epochs 2.5 --resume {whole}/checkpoints/step-{step:010}")
+        epoch, inside = step // per_epoch + 1, step % per_epoch
+        where = f"in epoch {epoch} of 3, behind {inside} of its {per_epoch} steps" if inside else f"with epoch {epoch} of 3"
+        check(f"goes on {where} ({step} of {count} steps are done)" in text, text)
+        check(contents(whole, "final.safetensors") == contents(other, "final.safetensors"), f"from step {step}: weights differ\n{text}")
+    text = run(whole, ranks, more + decay + "--epochs 2.5 --resume auto")
+    check(f"no step is left: all {count} are done" in text, text)
+    # A run that ended in the middle of an epoch is made longer: with a schedule that does not stretch, as if it had been long from the start.
+    long, made_longer = os.path.join(work, "long"), os.path.join(work, "made_longer")
+    run(long, ranks, more + "--schedule constant --epochs 2.2")
+    run(made_longer, ranks, more + "--schedule constant --epochs 1.3")
+    text = run(made_longer, ranks, more + "--schedule constant --epochs 2.2 --resume auto")
+    check("goes on in epoch 2 of 3, behind 9 of its 27 steps (36 of 60 steps are done)" in text, text)
+    check(contents(long, "final.safetensors") == contents(made_longer, "final.safetensors"), "made longer: weights differ\n" + text)
+
+
 def damage(work):
     folder, config = os.path.join(work, "run"), os.path.join(work, "run", "config.toml")
     run(folder, 1, "")
@@ -453,6 +494,8 @@ def main():
             stopped_by_timeout(work)
         elif CASE == "world_size":
             world_size(work)
+        elif CASE.startswith("parts"):
+            parts(work, 2 if CASE == "parts_of_ranks" else 1)
         elif CASE.startswith("phases"):
             killed_in_phases(work, 2 if "ranks" in CASE else 1, "--precision fp16" if CASE.endswith("fp16") else "")
         elif CASE == "settings":

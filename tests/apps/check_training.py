@@ -601,7 +601,7 @@ def trace():
 
 
 def config():
-    options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "
+    options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip-alternating,offset=0.125,cutout-inside=6 "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --batch-size 12 "
                "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
@@ -612,7 +612,8 @@ def config():
                "--on-save-error stop --max-skipped-steps 7 --early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms --log-dead-relus "
                "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --trace t.json --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
-    of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25 --epochs 9".split()  # does not go with --steps
+    of_vgg_lite = ("--model vgg_lite --batch-norm --dropout 0.25 --epochs 9.9 --schedule linear --warmup-steps 7 "
+                   "--warmup-start-factor 0.2 --final-lr-factor 0.07").split()  # does not go with --steps and --schedule step
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi

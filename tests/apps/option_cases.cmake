@@ -30,14 +30,23 @@ bad_input(NAME "early stopping by what is trained on" ERR "--early-stopping 3: t
 bad_input(NAME "early stopping without patience" ERR "--early-stopping soon: 'soon' is not PATIENCE[,MIN_DELTA]" ARGS --early-stopping soon)
 bad_input(NAME "an average that forgets nothing" ERR "--ema 1: must be below 1" ARGS --ema 1)
 bad_input(NAME "norms without a log" ERR "--log-norms needs a --log FILE" ARGS --log-norms)
-bad_input(NAME "warm-up as long as the steps" ERR "--warmup-epochs 2: 4 steps of warm-up must be less than --steps 4"
+bad_input(NAME "warm-up as long as the steps" ERR "--warmup-epochs 2: 4 steps of warm-up must be less than the 4 of the run"
   ARGS --dataset synthetic --limit-train 16 --limit-test 8 --global-batch-size 8 --schedule cosine --warmup-epochs 2 --steps 4)
 bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
 bad_input(NAME "global batch size 0" ERR "--global-batch-size 0: must be at least 1" ARGS --global-batch-size 0)
 bad_input(NAME "negative lr" ERR "--lr -0.1: must be above 0" ARGS --lr -0.1)
 bad_input(NAME "lr nan" ERR "--lr nan: must be finite" ARGS --lr nan)
 bad_input(NAME "lr is text" ERR "--lr 'fast': not a number" ARGS --lr fast)
-bad_input(NAME "epochs is a fraction" ERR "--epochs '1.5': not a whole number" ARGS --epochs 1.5)
+bad_input(NAME "epochs below none" ERR "--epochs -1.5: must be at least 0" ARGS --epochs -1.5)
+bad_input(NAME "both ways a flip" ERR "'flip-alternating' is given twice (flip and flip-alternating count as one)"
+  ARGS --augment flip,flip-alternating)
+bad_input(NAME "warm-up in steps and in epochs" ERR "--warmup-steps 5 and --warmup-epochs 1 exclude each other"
+  ARGS --schedule linear --warmup-steps 5 --warmup-epochs 1)
+bad_input(NAME "start of no warm-up" ERR "--warmup-start-factor 0.2: there is no warm-up" ARGS --schedule linear --warmup-start-factor 0.2)
+bad_input(NAME "warm-up of all steps, on two ranks" RANKS 2 ERR "--warmup-steps 3: 3 steps of warm-up must be less than the 3 of the run"
+  ARGS --dataset synthetic --limit-train 16 --limit-test 8 --global-batch-size 8 --schedule linear --warmup-steps 3 --epochs 1.5)
+app_case(NAME "a part of an epoch" OUT "1 of 1 images" ARGS --dataset synthetic --model mnist_cnn --layers 1
+  --limit-train 19 --limit-test 8 --global-batch-size 8 --epochs 1.5 --device cpu --drop-last --schedule linear)
 bad_input(NAME "huge number" ERR "too large" ARGS --epochs 99999999999999999999)
 bad_input(NAME "tiny number" ERR "--lr 1e-400: too large or too small" ARGS --lr 1e-400)
 bad_input(NAME "negative limit" ERR "--limit-train -5: must be at least 0" ARGS --limit-train -5)
@@ -279,6 +288,8 @@ bad_input(NAME "log-every without a log" ERR "--log-every 2 needs a --log FILE" 
 app_case(NAME "evaluation only needs no schedule" OUT "test accuracy"
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --schedule cosine --warmup-epochs 1)
 bad_input(NAME "crop larger than the image" ERR "crop" ARGS --dataset synthetic --augment crop-reflect=32)
+bad_input(NAME "cutout larger than the image" ERR "cutout-inside=33 needs images as large as that"
+  ARGS --dataset synthetic --augment cutout-inside=33)
 app_case(NAME "bad value on one rank" RANKS 2 EXIT 2 ERR "rank 1: --lr -1: must be above 0" ARGS --lr 0.1 : --lr -1)
 
 set(toml app_files)
@@ -290,7 +301,7 @@ bad_input(NAME "config unknown key" ERR "unknown_key.toml:2: unknown option 'lea
 bad_input(NAME "config near key" ERR "near_key.toml:1: unknown option 'momentm': did you mean momentum?"
   ARGS --config ${toml}/near_key.toml)
 bad_input(NAME "config bad value" ERR "bad_value.toml:2: --lr -1: must be above 0" ARGS --config ${toml}/bad_value.toml)
-bad_input(NAME "config bad type" ERR "bad_type.toml:1: --epochs 'many': not a whole number"
+bad_input(NAME "config bad type" ERR "bad_type.toml:1: --epochs 'many': not a number"
   ARGS --config ${toml}/bad_type.toml)
 bad_input(NAME "config syntax" ERR "syntax.toml:1: " "write one 'name = value' per line" ARGS --config ${toml}/syntax.toml)
 bad_input(NAME "config section" ERR "section.toml:1: 'training' is a section" ARGS --config ${toml}/section.toml)

@@ -138,6 +138,29 @@ TEST_CASE("colour changes follow their definitions") {
   CHECK(std::abs(ordered[0] - (0.2989 * 255 + 0.114 * 204)) < tolerance);  // brightness first clamps red
 }
 
+TEST_CASE("normalised values are shifted and scaled, and not clamped, before the cutout") {
+  const std::int64_t channels = GENERATE(1, 3, 4);
+  const bool use_reference = GENERATE(false, true);
+  const bool mixes = GENERATE(false, true);
+  const Tensor images = random_images(1, channels, 5, 6);
+  const std::vector<float> mean(static_cast<std::size_t>(channels), 0.5F),
+      deviation(static_cast<std::size_t>(channels), 0.25F);
+  ImageAugment augment{.offset = 3.5F, .gain = -1.75F, .cutout = {1, 1, 3, 3}};
+  augment.brightness = mixes ? 0.5F : 1.0F;
+  const Tensor out = poisoned({1, channels, 5, 6});
+  const auto run = use_reference ? reference::augment_images : kernels::augment_images;
+  run(images, std::vector<std::int64_t>{0}, std::vector<ImageAugment>{augment}, {mean, deviation}, Out(out));
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t y = 0; y < 5; ++y)
+      for (std::int64_t x = 0; x < 6; ++x) {
+        const bool is_cut = y >= 1 && y < 3 && x >= 1 && x < 3;
+        const double unit = continued(images, 0, c, y, x, BorderMode::zero) / 255.0 * (mixes ? 0.5 : 1.0);
+        const double expected = is_cut ? 0.0 : ((unit - 0.5) / 0.25 + 3.5) * -1.75;
+        // Values below 6 through six roundings, times 1.75.
+        CHECK(std::abs(at(out, 0, c, y, x) - expected) <= (is_cut ? 0.0 : 6 * 6 * 1.75 * 0x1p-24));
+      }
+}
+
 TEST_CASE("the fast path agrees with the reference on everything at once") {
   const std::int64_t channels = GENERATE(1, 3, 4);
   const BorderMode border = GENERATE(BorderMode::zero, BorderMode::reflect);
@@ -156,6 +179,8 @@ TEST_CASE("the fast path agrees with the reference on everything at once") {
                    .contrast = i % 5 == 0 ? 1.0F : 2 * uniform(5),
                    .saturation = i % 4 == 0 ? 1.0F : 2 * uniform(6)};
     if (i % 2 == 0) a.color_order = {2, 0, 1};
+    if (i % 7 < 4) a.offset = uniform(8) - 0.5F;
+    if (i % 3 < 2) a.gain = 0.5F + uniform(9);
     const int top = static_cast<int>(key.below(16 * i + 7, 20)) - 4;
     a.cutout = {top, top - 2, top + static_cast<int>(i % 6), top + 5};
     augments.push_back(a);
@@ -167,8 +192,9 @@ TEST_CASE("the fast path agrees with the reference on everything at once") {
       deviation(static_cast<std::size_t>(channels), 0.25F);
   augment_images(images, indices, augments, {mean, deviation, border}, Out(fast));
   augment_images(images, indices, augments, {mean, deviation, border}, Out(plain));
-  // Rotated coordinates up to 17 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25.
-  const double bound = 17 * 8 * 4 * 4 * 0x1p-23;
+  // Rotated coordinates up to 17 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25;
+  // a gain below 2.
+  const double bound = 17 * 8 * 4 * 4 * 2 * 0x1p-23;
   const auto a = fast.to_vector<double>(), b = plain.to_vector<double>();
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) worst = std::isnan(a[i]) ? 1e9 : std::max(worst, std::abs(a[i] - b[i]));

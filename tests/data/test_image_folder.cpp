@@ -75,6 +75,8 @@ TEST_CASE("batches of files are those of the same images in memory, augmented al
   CHECK(second.next()->images.shape() == Shape({0, 3, 5, 5}));
   CHECK_THAT(error_of([&] { Loader(set, sampler, {.augment = parse_augment("crop-reflect=5")}); }),
              ContainsText("crop-reflect=5 needs images larger than that, the image folder's are 5 x 5"));
+  CHECK_THAT(error_of([&] { Loader(set, sampler, {.augment = parse_augment("cutout-inside=6")}); }),
+             ContainsText("cutout-inside=6 needs images as large as that, the image folder's are 5 x 5"));
 }
 
 TEST_CASE("images of several sizes need a common one") {

@@ -24,7 +24,7 @@ std::shared_ptr<const ImageDataset> small_set(std::int64_t count = 53) {
 
 LoaderOptions options_with(int threads, int prefetch = 2) {
   return {.global_batch_size = 8,
-          .augment = parse_augment("crop=2,flip,rotate,jitter,cutout=4"),
+          .augment = parse_augment("crop=2,flip-alternating,rotate,jitter,offset,gain,cutout-inside=4"),
           .seed = 4,
           .threads = threads,
           .prefetch = prefetch};
@@ -208,6 +208,62 @@ TEST_CASE("every image gets the augmentation of its own number and epoch") {
   }
 }
 
+TEST_CASE("alternating flips show each image both ways in any two epochs, whoever gets it") {
+  const auto dataset = small_set(50);
+  const std::int64_t size = 3 * 12 * 12;
+  // Of each image, whether an epoch mirrored it; those of its rank and threads, told by their labels' places in the
+  // order.
+  const auto flips_in = [&](std::uint32_t epoch, int world, int threads, std::int64_t skip) {
+    std::vector<int> flips(50, -1);
+    for (int rank = 0; rank < world; ++rank) {
+      const DistributedSampler sampler(50, world, rank, true, 2);
+      Loader loader(
+          dataset, sampler,
+          {.global_batch_size = 8, .augment = parse_augment("flip-alternating"), .seed = 4, .threads = threads});
+      const auto order = sampler.order(epoch);
+      loader.start(epoch, skip);
+      while (const auto batch = loader.next()) {
+        const BatchPart part = sampler.part(batch->index, 8);
+        for (std::int64_t i = 0; i < part.count; ++i) {
+          const std::int64_t image = order[static_cast<std::size_t>(part.begin + i)];
+          const float* values = batch->images.data<float>() + i * size;  // channels_last
+          const std::uint8_t* bytes = dataset->images.data<std::uint8_t>() + image * size;
+          bool is_plain = true, is_mirrored = true;
+          for (std::int64_t c = 0; c < 3; ++c)
+            for (std::int64_t y = 0; y < 12; ++y)
+              for (std::int64_t x = 0; x < 12; ++x) {
+                const auto channel = static_cast<std::size_t>(c);
+                const auto shows = [&](std::int64_t column) {
+                  const float unit = bytes[(c * 12 + y) * 12 + column] / 255.0F;
+                  const float expected = (unit - dataset->mean[channel]) / dataset->deviation[channel];
+                  return std::abs(values[(y * 12 + x) * 3 + c] - expected) <
+                         1e-4F;  // neighbours differ by 1/56 or more
+                };
+                is_plain = is_plain && shows(x);
+                is_mirrored = is_mirrored && shows(11 - x);
+              }
+          REQUIRE(is_plain != is_mirrored);
+          flips[static_cast<std::size_t>(image)] = is_mirrored ? 1 : 0;
+        }
+      }
+    }
+    return flips;
+  };
+  const std::vector<int> first = flips_in(0, 1, 0, 0), second = flips_in(1, 1, 1, 0);
+  CHECK(std::count(first.begin(), first.end(), 1) > 10);  // of 50 with chance 1/2: seven deviations from 0
+  CHECK(std::count(first.begin(), first.end(), 0) > 10);
+  for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i] + second[i] == 1);
+  CHECK(flips_in(2, 1, 2, 0) == first);
+  for (const int world : {2, 3}) {
+    CHECK(flips_in(6, world, 1, 0) == first);
+    CHECK(flips_in(7, world, 0, 0) == second);
+  }
+  // A run that goes on in the middle of an epoch.
+  const std::vector<int> rest = flips_in(1, 2, 1, 4);
+  CHECK(std::count(rest.begin(), rest.end(), -1) == 32);
+  for (std::size_t i = 0; i < rest.size(); ++i) CHECK((rest[i] == -1 || rest[i] == second[i]));
+}
+
 TEST_CASE("ranks together see the global batches of one rank") {
   const auto dataset = small_set(50);
   const int world = GENERATE(1, 2, 3, 5, 7);
@@ -277,6 +333,8 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(refusal({.dtype = DType::u8}), ContainsText("dtype u8 makes no sense"));
   CHECK_THAT(refusal({.augment = parse_augment("crop-reflect=12")}),
              ContainsText("crop-reflect=12 needs images larger"));
+  CHECK_THAT(refusal({.augment = parse_augment("cutout-inside=13")}),
+             ContainsText("cutout-inside=13 needs images as large as that, data set 'synthetic' has 12 x 12"));
   CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }),
              ContainsText("orders 52 examples, the data set has 53"));
   CHECK_THAT(error_of([&] { Loader(nullptr, sampler, {}); }), ContainsText("no data set"));

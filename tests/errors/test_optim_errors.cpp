@@ -135,6 +135,8 @@ TEST_CASE("errors of schedules, loss scaling and averages read as recorded", "[e
           {"MultiStepSchedule, a milestone", [] { MultiStepSchedule({-1.0}); }},
           {"CosineSchedule, duration", [] { CosineSchedule(-5.0); }},
           {"CosineSchedule, final_factor", [] { CosineSchedule(5.0, -1.0); }},
+          {"LinearSchedule, duration", [] { LinearSchedule(0.0); }},
+          {"LinearSchedule, final_factor", [] { LinearSchedule(5.0, -1.0); }},
           {"WarmupSchedule, duration", [] { WarmupSchedule(-1.0, 0.1, constant()); }},
           {"WarmupSchedule, start_factor", [] { WarmupSchedule(5.0, kNan, constant()); }},
           {"WarmupSchedule, nothing after it", [] { WarmupSchedule(5.0, 0.1, nullptr); }},

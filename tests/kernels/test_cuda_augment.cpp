@@ -1,4 +1,5 @@
 // Padding, cropping, mirroring and augment_images on CUDA against the references.
+#include "tandem/core/device_query.h"
 #include "tandem/kernels/augment/augment_images.h"
 #include "tandem/kernels/augment/augment_images_implementations.h"
 #include "tandem/kernels/augment/crop2d.h"
@@ -89,6 +90,8 @@ std::vector<ImageAugment> random_augments(std::uint64_t count) {
                    .saturation = i % 4 == 0 ? 1.0F : 2 * uniform(6)};
     constexpr std::array<std::uint8_t, 3> kOrders[] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}};
     a.color_order = kOrders[i % 4];
+    if (i % 7 < 4) a.offset = uniform(8) - 0.5F;
+    if (i % 3 < 2) a.gain = 0.5F + uniform(9);
     const int top = static_cast<int>(key.below(16 * i + 7, 20)) - 4;
     a.cutout = {top, top - 2, top + static_cast<int>(i % 6), top + 5};
     augments.push_back(a);
@@ -196,8 +199,9 @@ TEST_CASE("augment_images on CUDA agrees with the reference on everything at onc
   const Shape shape{kCount, channels, kHeight, kWidth};
   const Tensor plain = Tensor::empty(shape, {.dtype = DType::f64});
   kernels::reference::augment_images(source, indices, augments, normal.options(border), Out(plain));
-  // Rotated coordinates up to 23 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25.
-  const double bound = 23 * 8 * 4 * 4 * 0x1p-23;
+  // Rotated coordinates up to 23 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25;
+  // a gain below 2.
+  const double bound = 23 * 8 * 4 * 4 * 2 * 0x1p-23;
   for (const DType dtype : kKernelDTypes) {
     for (const Layout layout : {Layout::channels_last, Layout::row_major}) {
       INFO(channels << " channels, " << tandem::name_of(dtype));
@@ -207,6 +211,39 @@ TEST_CASE("augment_images on CUDA agrees with the reference on everything at onc
       if (dtype != DType::f32) continue;
       kernels::augment_images(there, indices, augments, normal.options(border), Out(again));
       CHECK(equal_bits(out, again));
+    }
+  }
+}
+
+TEST_CASE("augment_images has one result on CPU and CUDA where pixels move, are shifted and scaled, and cut out",
+          "[cuda][augment]") {
+  if (!has_gpu()) return;
+  const BorderMode border = GENERATE(BorderMode::zero, BorderMode::reflect);
+  constexpr std::int64_t kCount = 24;
+  std::vector<ImageAugment> augments = random_augments(kCount);
+  std::vector<std::int64_t> indices;
+  for (std::size_t i = 0; i < augments.size(); ++i) {
+    const ImageAugment& a = augments[i];
+    const int top = static_cast<int>(i) % 3;
+    augments[i] = {.shift_y = a.shift_y, .shift_x = a.shift_x, .flip = a.flip, .offset = a.offset, .gain = a.gain};
+    if (i % 2 == 0) augments[i].cutout = {top, 1, top + 7, 8};
+    indices.push_back(static_cast<std::int64_t>(i * 3 % 5));
+  }
+  for (const std::int64_t channels : {1, 3, 4, 9}) {
+    const Tensor source = random_bytes(5, channels, 9, 11), there = source.to(kGpu);
+    const Normalisation normal(channels, 0.4F, 0.25F);
+    for (const DType dtype : kKernelDTypes) {
+      INFO(channels << " channels, " << tandem::name_of(dtype));
+      const Shape shape{kCount, channels, 9, 11};
+      const Tensor out = poisoned_on_gpu(shape, dtype);
+      const Tensor here = Tensor::empty(shape, {.dtype = dtype, .layout = Layout::channels_last});
+      kernels::augment_images(there, indices, augments, normal.options(border), Out(out));
+      kernels::augment_images(source, indices, augments, normal.options(border), Out(here));
+      // A GPU that is real multiplies and adds in one rounding: values below 4 of which one rounding is saved, times a
+      // gain below 2; halves may then round to the other side.
+      const double unit = dtype == DType::f32 ? 0x1p-23 : dtype == DType::f16 ? 0x1p-10 : 0x1p-7;
+      const double bound = cuda_is_simulated() ? 0.0 : 16 * unit;
+      CHECK(first_outside(out, here, [&](std::size_t) { return bound; }) == "");
     }
   }
 }

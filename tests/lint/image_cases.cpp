@@ -88,7 +88,9 @@ std::vector<LintCase> augmentation() {
       cases.push_back({fmt::format("augment_images from {} to {}", describe(source), name_of(dtype)), [=] {
                          const std::vector<std::int64_t> indices{2, 0, 3};
                          const std::vector<kernels::ImageAugment> augments{
-                             {}, {.shift_y = 2, .shift_x = -3, .flip = true}, {.shift_x = 4, .contrast = 1.2F}};
+                             {},
+                             {.shift_y = 2, .shift_x = -3, .flip = true},
+                             {.shift_x = 4, .contrast = 1.2F, .offset = 0.1F, .cutout = {2, 3, 9, 10}}};
                          const std::vector<float> mean(3, 0.5F), deviation(3, 0.25F);
                          const auto channels = static_cast<std::size_t>(source.size(1));
                          const kernels::AugmentImagesOptions options{std::span(mean).first(channels),

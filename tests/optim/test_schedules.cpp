@@ -35,6 +35,30 @@ TEST_CASE("cosine schedule") {
   CHECK(close(cosine.lr_factor(12.0), 0.1));
 }
 
+TEST_CASE("linear schedule") {
+  const LinearSchedule linear(10.0, 0.25);
+  CHECK(linear.lr_factor(0.0) == 1.0);
+  CHECK(close(linear.lr_factor(4.0), 0.7));  // LinearLR(start_factor=1, end_factor=0.25, total_iters=10)
+  CHECK(close(linear.lr_factor(2.5), 0.8125));
+  CHECK(close(linear.lr_factor(10.0), 0.25));
+  CHECK(linear.lr_factor(1e9) == linear.lr_factor(10.0));
+  // Of a run of 200 steps: 1 - t / 200, which the last step does not bring to 0.
+  const LinearSchedule to_nothing(200.0);
+  for (int t = 0; t < 200; ++t) CHECK(close(to_nothing.lr_factor(t), 1.0 - t / 200.0));
+  CHECK(to_nothing.lr_factor(199.0) > 0.0);
+  CHECK(to_nothing.lr_factor(200.0) == 0.0);
+}
+
+TEST_CASE("warm-up and linear decay make the schedule of airbench94") {
+  constexpr int kSteps = 476, kWarmup = 109;  // ceil(9.9 * 48), int(0.23 * 476)
+  const WarmupSchedule schedule(kWarmup, 0.2, std::make_unique<LinearSchedule>(kSteps - kWarmup, 0.07));
+  for (int t = 0; t < kSteps; ++t) {
+    const double up = static_cast<double>(t) / kWarmup, down = static_cast<double>(t - kWarmup) / (kSteps - kWarmup);
+    const double expected = t < kWarmup ? 0.2 + 0.8 * up : 1.0 - 0.93 * down;
+    CHECK(std::abs(schedule.lr_factor(t) - expected) <= 1e-12);
+  }
+}
+
 TEST_CASE("warm-up goes over into the next schedule at its time 0") {
   const WarmupSchedule warmup(4.0, 0.2, std::make_unique<StepSchedule>(2.0, 0.1));
   CHECK(close(warmup.lr_factor(0.0), 0.2));
@@ -81,6 +105,8 @@ TEST_CASE("schedules refuse settings that make no sense") {
   CHECK_THROWS_AS(StepSchedule(1.0, -1.0), Error);
   CHECK_THROWS_AS(MultiStepSchedule({3.0, 2.0}), Error);
   CHECK_THROWS_AS(CosineSchedule(-1.0), Error);
+  CHECK_THROWS_AS(LinearSchedule(0.0), Error);
+  CHECK_THROWS_AS(LinearSchedule(1.0, -0.1), Error);
   CHECK_THROWS_AS(WarmupSchedule(1.0, 0.1, nullptr), Error);
   CHECK_THROWS_AS(OneCycleSchedule(0.0), Error);
   CHECK_THROWS_AS(OneCycleSchedule(10.0, {.pct_start = 1.5}), Error);

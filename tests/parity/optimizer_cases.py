@@ -37,6 +37,13 @@ SCHEDULES = {
     ),
     "warmup_cosine": dict(name="warmup", duration=5, start_factor=0.2, next=dict(name="cosine", duration=STEPS - 5)),
 }
+# Of which no networks are trained as well: their seeds go by the number of a schedule in SCHEDULES.
+LINEAR_SCHEDULES = {
+    "linear": dict(name="linear", duration=STEPS - 3, final_factor=0.07),
+    "warmup_linear": dict(
+        name="warmup", duration=5, start_factor=0.2, next=dict(name="linear", duration=STEPS - 5, final_factor=0.07)
+    ),
+}
 
 
 def constant(value):
@@ -163,7 +170,7 @@ def cases():
     for dtype in ("f64", "f32"):
         for name, optimizer in OPTIMIZERS.items():
             yield make_case(name, optimizer, SCHEDULES["constant"], 0.0, generator, dtype)
-        for name, schedule in SCHEDULES.items():
+        for name, schedule in {**SCHEDULES, **LINEAR_SCHEDULES}.items():
             yield make_case(f"schedule_{name}", OPTIMIZERS["momentum"], schedule, 0.0, generator, dtype)
         yield make_case("clip_grad_norm", OPTIMIZERS["momentum"], SCHEDULES["cosine"], 4.0, generator, dtype)
         yield make_case("clip_not_reached", OPTIMIZERS["sgd"], SCHEDULES["constant"], 1e3, generator, dtype)

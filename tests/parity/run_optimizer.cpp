@@ -51,6 +51,7 @@ std::unique_ptr<Schedule> make_schedule(const json& o) {
   if (name == "step") return std::make_unique<StepSchedule>(o.at("period"), o.at("gamma"));
   if (name == "multi_step") return std::make_unique<MultiStepSchedule>(o.at("milestones"), o.at("gamma"));
   if (name == "cosine") return std::make_unique<CosineSchedule>(o.at("duration"), o.value("final_factor", 0.0));
+  if (name == "linear") return std::make_unique<LinearSchedule>(o.at("duration"), o.value("final_factor", 0.0));
   if (name == "warmup") {
     return std::make_unique<WarmupSchedule>(o.at("duration"), o.at("start_factor"), make_schedule(o.at("next")));
   }

@@ -47,6 +47,10 @@ def make_scheduler(optimizer, schedule):
         return lr_scheduler.MultiStepLR(optimizer, schedule["milestones"], schedule["gamma"])
     if name == "cosine":
         return lr_scheduler.CosineAnnealingLR(optimizer, schedule["duration"], base * schedule.get("final_factor", 0.0))
+    if name == "linear":
+        return lr_scheduler.LinearLR(
+            optimizer, 1.0, end_factor=schedule.get("final_factor", 0.0), total_iters=schedule["duration"]
+        )
     if name == "one_cycle":
         return lr_scheduler.OneCycleLR(
             optimizer,

@@ -28,8 +28,10 @@ struct Run {
   data::Loader loader, test;
 
   explicit Run(const comm::ProcessGroup& group, data::Transform transform = {})
-      : loader(images(20, 3), {20, group.size(), group.rank(), true, 1},
-               {.global_batch_size = 8, .threads = 0, .transform = std::move(transform)}),
+      : Run(group, {.global_batch_size = 8, .threads = 0, .transform = std::move(transform)}) {}
+
+  Run(const comm::ProcessGroup& group, const data::LoaderOptions& options)
+      : loader(images(20, 3), {20, group.size(), group.rank(), true, 1}, options),
         test(images(9, 5), {9, group.size(), group.rank(), false, 1}, {.global_batch_size = 4}) {
     layers::Initializer initializer(1);
     model.add<layers::Flatten>();
@@ -99,6 +101,83 @@ TEST_CASE("a longer run goes on where one of so many steps ended") {
     CHECK(evaluated.epoch == end.epoch);
     CHECK(evaluated.test_loss == end.test_loss);
     CHECK(std::isnan(evaluated.train_loss));
+  }
+}
+
+TEST_CASE("a part of an epoch is rounded up to a whole step, and roundings make none") {
+  CHECK(steps_in(9.9, 48) == 476);
+  CHECK(steps_in(7.59, 32) == 243);
+  for (std::int64_t tenths = 0; tenths <= 300; ++tenths)
+    for (std::int64_t in_epoch = 0; in_epoch <= 200; ++in_epoch)
+      REQUIRE(steps_in(static_cast<double>(tenths) / 10.0, in_epoch) == (tenths * in_epoch + 9) / 10);
+  for (std::int64_t hundredths = 0; hundredths <= 2000; hundredths += 7)
+    for (std::int64_t in_epoch = 0; in_epoch <= 400; in_epoch += 3)
+      REQUIRE(steps_in(static_cast<double>(hundredths) / 100.0, in_epoch) == (hundredths * in_epoch + 99) / 100);
+  CHECK(steps_in(1e-12, 48) == 1);
+  CHECK(steps_in(1.0 + 1e-12, 48) == 49);
+  CHECK(steps_in(1e6, 1000000000) == 1000000000000000);
+  CHECK(error_of([] { steps_in(-0.5, 48); }) ==
+        "trainer: -0.5 epochs of 48 steps are no number of steps: give 0 epochs or more");
+  CHECK_THROWS_AS(steps_in(std::nan(""), 48), Error);
+  CHECK_THROWS_AS(steps_in(INFINITY, 48), Error);
+  CHECK_THROWS_AS(steps_in(1e300, 48), Error);
+}
+
+TEST_CASE(
+    "a run of full batches that ends within an epoch is the same when it is left and gone on with, on 1 and 2 ranks") {
+  // Of 20 images two batches of 8: two and a half epochs are five steps.
+  const optim::WarmupSchedule schedule(2, 0.25, std::make_unique<optim::LinearSchedule>(3, 0.1));
+  const double factors[] = {0.25, 0.625, 1.0, 0.7, 0.4};
+  std::vector<float> of_one_rank;
+  for (const int ranks : {1, 2}) {
+    CAPTURE(ranks);
+    run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+      const auto options_of = [&](Run& run) {
+        return TrainerOptions{.test = &run.test,
+                              .schedule = &schedule,
+                              .group = &group,
+                              .steps = steps_in(2.5, steps_per_epoch(run.loader, 1))};
+      };
+      const data::LoaderOptions full{.global_batch_size = 8,
+                                     .drop_last = true,
+                                     .augment = data::parse_augment("flip-alternating,cutout-inside=3"),
+                                     .seed = 1};
+      Run whole(group, full);
+      Trainer trainer(whole.model, *whole.optimizer, whole.loader, options_of(whole));
+      std::vector<Progress> progress;
+      std::vector<EpochRecord> epochs;
+      std::vector<NamedTensors> states;
+      std::vector<double> rates;
+      const EpochRecord last = trainer.run({.progress =
+                                                [&](const Progress& p) {
+                                                  progress.push_back(p);
+                                                  rates.push_back(whole.optimizer->lr());
+                                                  states.push_back(trainer.state_dict());
+                                                  for (auto& [name, tensor] : states.back()) tensor = tensor.clone();
+                                                },
+                                            .epoch = [&](const EpochRecord& epoch) { epochs.push_back(epoch); }});
+      const bool is_first = group.rank() == 0;  // threads other than the test's own must not check
+      const auto check_all = [&](bool condition) {
+        if (is_first) CHECK(condition);
+      };
+      check_all(trainer.steps_done() == 5 && trainer.epochs_done() == 2 && epochs.size() == 3 && progress.size() == 5);
+      check_all(epochs[0].steps == 2 && epochs[1].steps == 2 && last.steps == 1 && last.epoch == 3);
+      check_all(progress[1].images == 16 && progress[4].images == 8);
+      check_all(progress[4].step == 1 && progress[4].steps == 1 && progress[4].epochs == 3 && progress[3].steps == 2);
+      for (std::size_t t = 0; t < 5; ++t) check_all(std::abs(rates[t] - 0.1 * factors[t]) < 1e-15);
+      for (std::size_t left = 0; left < 5; ++left) {
+        Run other(group, full);
+        Trainer rest(other.model, *other.optimizer, other.loader, options_of(other));
+        rest.load_state_dict(states[left]);
+        const EpochRecord again = rest.run({});
+        check_all(rest.steps_done() == 5 && other.weights() == whole.weights());
+        check_all(again.test_loss == last.test_loss && again.epoch == 3);
+        check_all(left == 4 ? std::isnan(again.train_loss) : again.train_loss == last.train_loss);
+      }
+      if (is_first && ranks == 1) of_one_rank = whole.weights();
+      for (std::size_t i = 0; is_first && i < of_one_rank.size(); ++i)
+        CHECK(std::abs(whole.weights()[i] - of_one_rank[i]) < 1e-6);  // sums of 8 images in another order
+    });
   }
 }
 

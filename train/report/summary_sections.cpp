@@ -34,7 +34,7 @@ double last_of(const std::vector<double>& values) {
 }
 
 std::string state_text(const RunData& run) {
-  const std::string of = std::isfinite(run.planned_epochs) ? fmt::format(" of {:.0f}", run.planned_epochs) : "";
+  const std::string of = std::isfinite(run.planned_epochs) ? fmt::format(" of {}", run.planned_epochs) : "";
   switch (run.state) {
     case RunState::finished:
       return "";
