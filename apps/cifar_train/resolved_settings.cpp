@@ -132,6 +132,9 @@ void resolve(Settings& s, std::int64_t ranks) {
   require_different_files(s);
   require(!s.trainer.layer_norms || s.run_dir_choice != kNoRunDirectory || !s.log.empty(),
           "--log-norms needs a --log FILE to write to");
+  require(s.trainer.lookahead.every == 0 || s.trainer.ema == 0.0,
+          "--lookahead {} and --ema {} both average the weights; leave one out", s.trainer.lookahead.every,
+          s.trainer.ema);
   require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
   require(s.trainer.epochs == 0 || s.trainer.steps > 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
