@@ -86,7 +86,8 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       buffers_(parts.model.named_buffers()),
       scoring_(options.loss, options.metrics, options.label_smoothing, options.forward,
                parts.train_loader.options().mix.any()),
-      test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
+      test_scoring_(options.loss, options.metrics, 0.0,  // labels are not smoothed
+                    over_views(options.test_time_augmentation, options.forward)),
       best_epoch_(best_by(parts, options), options.early_stopping),
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
@@ -109,6 +110,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
   if (const int micro_batches = parts_.train_loader.sampler().micro_batches(); micro_batches > 0)
     canonical_.emplace(parts_.group, parts_.optimizer.parameters(), buffers_, micro_batches, options.metrics.size());
   if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema);
+  if (options.lookahead.every > 0) lookahead_.emplace(parts.model.state_dict(), parts.optimizer, options.lookahead);
 }
 
 std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulation) {
@@ -180,6 +182,9 @@ std::int64_t Trainer::steps_until_pause() const {
   return epoch_step_ + std::min(steps_per_epoch() - epoch_step_, left);
 }
 
+/// Up to the end of run() or fit(), those before it included.
+std::int64_t Trainer::steps_in_all() const { return std::min(last_step_, last_epoch_ * steps_per_epoch()); }
+
 /// The steps of an epoch, or those that are left of it.
 Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
@@ -190,8 +195,11 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
     const auto begin = phases_.last();
     const std::int64_t images = images_before(epoch_step_ + 1) - images_before(epoch_step_);
     const double scale = parts_.scaler.scale();
+    const bool is_last = epoch_step_ + 1 == steps, ends_run = epoch == last_epoch_ || step_ + 1 >= last_step_;
     run_step(images, std::min(options_.accumulation, batches - epoch_step_ * options_.accumulation),
-             epoch_step_ + 1 == steps);
+             !is_last    ? StepPlace::in_epoch
+             : !ends_run ? StepPlace::ends_epoch
+                         : StepPlace::ends_run);
     if (timeline_is_recorded()) [[unlikely]]
       detail::add_to_timeline(detail::timeline_event(fmt::format("step {}", step_), begin, phases_.last() - begin));
     if (!std::exchange(has_begun_, true)) {

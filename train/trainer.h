@@ -7,6 +7,7 @@
 #include "tandem/layers/module.h"
 #include "tandem/optim/ema.h"
 #include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/train/best_epoch.h"
 #include "tandem/train/canonical_step.h"
@@ -16,6 +17,7 @@
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"
+#include "tandem/train/test_time_augmentation.h"
 
 #include <chrono>
 #include <functional>
@@ -49,6 +51,12 @@ struct TrainerOptions {
   /// The decay of a moving average of the weights (optim/ema.h), which is evaluated in their place; 0: none. A step
   /// that is skipped does not count. Batch norm's running statistics are averaged with them.
   double ema = 0.0;
+  /// Slow weights (optim/lookahead.h), which the weights return to every lookahead.every steps and at the end of run()
+  /// or fit(); `every` 0: none. The decay rises up to that end. A run that ends before, as by early stopping, keeps its
+  /// weights. Not with `ema`.
+  optim::LookaheadOptions lookahead = {.every = 0};
+  /// The views of which evaluations average the outputs; their loss, metrics and details are those of the averages.
+  TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::none;
   EarlyStopping early_stopping = {};  ///< by `best_by`
   /// Which figure makes an epoch the best. Nothing: the loss of validation, of test or of training, the first that
   /// there is.
@@ -201,11 +209,11 @@ class Trainer {
 
   /// Where the run is, between two epochs or, in an observer's function, between two steps: "model.<name>", which is
   /// full_state_dict() (weights.h); "optimizer.<name>"; "scaler.<name>" where losses are scaled; "ema.<name>" where
-  /// weights are averaged; and "trainer.<name>", which are small: epochs done, steps, what the epoch in work has added
-  /// up on each rank, and what must be as it was for the rest to be the same (seed, batch size, micro-batches, images
-  /// of an epoch). The tensors of model and optimizer are the live ones: they hold this state until the next step.
-  /// Buffers are this rank's, of which an epoch's end keeps rank 0's: write rank 0's state.
-  /// Collective.
+  /// weights are averaged; "lookahead.<name>" where there are slow weights; and "trainer.<name>", which are small:
+  /// epochs done, steps, what the epoch in work has added up on each rank, and what must be as it was for the rest to
+  /// be the same (seed, batch size, micro-batches, images of an epoch). The tensors of model and optimizer are the live
+  /// ones: they hold this state until the next step. Buffers are this rank's, of which an epoch's end keeps rank 0's:
+  /// write rank 0's state. Collective.
   NamedTensors state_dict() const;
 
   /// Goes on from a state, the same on all ranks, of which there may be more or fewer than then: the next run() or
@@ -220,6 +228,8 @@ class Trainer {
   struct Position;
   /// How the steps of an epoch end. Where ranks see different ends, the last of these counts.
   enum class StepsEnd : std::uint8_t { complete, stopped, diverged };
+  /// Whether a step is the last that run_epoch() takes, or also that of run() or fit().
+  enum class StepPlace : std::uint8_t { in_epoch, ends_epoch, ends_run };
   struct Computed {
     Tensor output, loss;
   };
@@ -246,7 +256,8 @@ class Trainer {
   StepsEnd end_of_step(const TrainObserver& observer);
   bool must_stop(const TrainObserver& observer);
   Divergence divergence();
-  void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
+  void run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place);
+  std::int64_t steps_in_all() const;
   void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   void run_canonical_batch(std::int64_t images_in_step);
@@ -282,6 +293,7 @@ class Trainer {
   std::shared_ptr<layers::RandomState> random_state_;
   std::optional<CanonicalStep> canonical_;  // in canonical mode
   std::optional<optim::ExponentialMovingAverage> ema_;
+  std::optional<optim::Lookahead> lookahead_;
   std::optional<Evaluated> evaluated_;  // the last, where it is kept
   double base_lr_;                      // what the schedule's factor is of
   double lr_;                           // the optimizer's, as this trainer left it

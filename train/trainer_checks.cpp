@@ -34,6 +34,10 @@ void check_options(const TrainerOptions& options) {
           "trainer: l1 {} must be a finite number, 0 (no penalty) or more", options.l1);
   require(options.ema >= 0.0 && options.ema < 1.0, "trainer: the decay ema {} must be 0 (no average) or below 1",
           options.ema);
+  require(options.lookahead.every >= 0, "trainer: lookahead.every {} must be 0 (no slow weights) or more",
+          options.lookahead.every);
+  require(options.lookahead.every == 0 || options.ema == 0.0,
+          "trainer: both ema and lookahead average the weights; leave one out");
   require(!options.detailed || options.loss == nullptr,
           "trainer: details of an evaluation are those of classes, and a loss function was given: leave one out");
   require(options.max_skipped_steps >= 0, "trainer: max_skipped_steps {} must be 0 (no limit) or more",
@@ -102,12 +106,14 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
          text_of("validation", parts.validation_loader) +
          fmt::format(
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
-             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
+             "early_stopping={}\nbest_by={}\nema={}\nlookahead={}, {}, "
+             "{}\nviews={}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
              "steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
-             to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.detailed,
-             options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps);
+             to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
+             options.lookahead.decay, options.lookahead.power, name_of(options.test_time_augmentation),
+             options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps);
 }
 
 }  // namespace tandem::train

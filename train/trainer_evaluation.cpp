@@ -50,8 +50,9 @@ std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split,
   EvaluationDetails details;
   std::optional<DeadReluMeter> relus;
   if (options_.dead_relus) relus.emplace(parts_.model);
-  const Scoring scoring =
-      relus ? Scoring(options_.loss, options_.metrics, 0.0, relus->watched(options_.forward)) : test_scoring_;
+  const Scoring scoring = relus ? Scoring(options_.loss, options_.metrics, 0.0,
+                                          over_views(options_.test_time_augmentation, relus->watched(options_.forward)))
+                                : test_scoring_;
   std::optional<Scores> scores =
       evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,
                       parts_.group, scoring, options_.detailed ? &details : nullptr);
@@ -75,9 +76,9 @@ EvaluationReport Trainer::evaluation_report() {
 
 /// Buffers are a rank's own while an epoch goes, and so are their averages: rank 0's are the model's.
 void Trainer::sync_averages() {
-  if (!ema_ || parts_.group.size() == 1) return;
+  if ((!ema_ && !lookahead_) || parts_.group.size() == 1) return;
   const NamedTensors buffers = parts_.model.named_buffers();
-  for (const auto& [name, average] : ema_->averages()) {
+  for (const auto& [name, average] : ema_ ? ema_->averages() : lookahead_->slow_weights()) {
     const bool is_buffer =
         std::any_of(buffers.begin(), buffers.end(), [&, &own = name](const auto& b) { return b.first == own; });
     if (is_buffer) parts_.group.broadcast(Out(average));

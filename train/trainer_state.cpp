@@ -15,7 +15,7 @@ namespace tandem::train {
 namespace {
 
 constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.", kScaler = "scaler.", kEma = "ema.",
-                           kTrainer = "trainer.";
+                           kLookahead = "lookahead.", kTrainer = "trainer.";
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 void append(NamedTensors& state, std::string_view prefix, const NamedTensors& part) {
@@ -105,7 +105,7 @@ void check_names(const NamedTensors& state) {
   std::set<std::string_view> names;
   for (const auto& [name, tensor] : state) {
     const bool known = name.starts_with(kModel) || name.starts_with(kOptimizer) || name.starts_with(kScaler) ||
-                       name.starts_with(kEma) || name.starts_with(kTrainer);
+                       name.starts_with(kEma) || name.starts_with(kLookahead) || name.starts_with(kTrainer);
     require(known, "trainer: the state has an entry {}, which no Trainer writes", name);
     require(names.insert(name).second, "trainer: the state has two entries {}", name);
   }
@@ -150,7 +150,7 @@ struct Trainer::Position {
   std::int64_t epochs = 0, epoch_step = 0, step = 0, forward_passes = 0, skipped_steps = 0;
   Scores scores{};  // of this rank
   BestEpoch best;
-  std::int64_t ema_updates = 0;
+  std::int64_t ema_updates = 0, lookahead_steps = 0;
   std::vector<std::int64_t> gradient_order{};
 };
 
@@ -170,6 +170,10 @@ NamedTensors Trainer::state_dict() const {
   if (ema_) {
     append(state, kEma, ema_->averages());
     append(state, kTrainer, {{"ema_updates", scalar(ema_->updates())}});
+  }
+  if (lookahead_) {
+    append(state, kLookahead, lookahead_->slow_weights());
+    append(state, kTrainer, {{"lookahead_steps", scalar(lookahead_->steps_taken())}});
   }
   append(state, kTrainer,
          {{"epochs", scalar(epochs_done_)},
@@ -213,13 +217,21 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
   position.scores =
       scores_of(entries.take("epoch_sums"), options_.metrics.size(), parts_.group, canonical_.has_value());
   position.best.load_state(entries.take("best_epoch"));
-  const bool has_averages =
-      std::any_of(state.begin(), state.end(), [](const auto& entry) { return entry.first.starts_with(kEma); });
+  const auto has_any = [&](std::string_view prefix) {
+    return std::any_of(state.begin(), state.end(), [&](const auto& entry) { return entry.first.starts_with(prefix); });
+  };
+  const bool has_averages = has_any(kEma), has_slow_weights = has_any(kLookahead);
   require(has_averages == ema_.has_value(),
           "trainer: the state is of a run {} an average of the weights, and this one "
           "{}: set the decay (ema) as it was, or load the model's weights alone and begin another run",
           has_averages ? "with" : "without", has_averages ? "has none" : "keeps one");
   if (ema_) position.ema_updates = entries.take_count("ema_updates", position.step);
+  require(
+      has_slow_weights == lookahead_.has_value(),
+      "trainer: the state is of a run {} slow weights (lookahead), and this one {}: set lookahead as it was, or load "
+      "the model's weights alone and begin another run",
+      has_slow_weights ? "with" : "without", has_slow_weights ? "has none" : "keeps some");
+  if (lookahead_) position.lookahead_steps = entries.take_count("lookahead_steps", position.step);
   if (entries.has(kGradientOrder)) {
     const Tensor order = entries.take(kGradientOrder);
     require(order.dtype() == DType::i64 && order.rank() == 1, "trainer: trainer.{} of the state must be i64[n], got {}",
@@ -260,18 +272,21 @@ void Trainer::load_state_dict(const NamedTensors& state) {
   };
   const auto load_averages = [&](const NamedTensors& averages, std::int64_t updates) {
     if (ema_) ema_->load(averages, updates);
+    if (lookahead_) lookahead_->load(averages, updates);  // no run has both
   };
   // What is there now, for the case that the parts do not fit on some rank.
   const NamedTensors model = copies_of(parts_.model.state_dict()), optimizer = copies_of(parts_.optimizer.state_dict()),
                      scaler = parts_.scaler.state_dict(),
-                     averages = ema_ ? copies_of(ema_->averages()) : NamedTensors();
-  const std::int64_t updates = ema_ ? ema_->updates() : 0;
+                     averages = ema_         ? copies_of(ema_->averages())
+                                : lookahead_ ? copies_of(lookahead_->slow_weights())
+                                             : NamedTensors();
+  const std::int64_t updates = ema_ ? ema_->updates() : lookahead_ ? lookahead_->steps_taken() : 0;
   Position position{.best = best_epoch_};
   try {
     comm::run_agreed(parts_.group, [&] {
       position = position_of(state);
       load(part_of(state, kModel), part_of(state, kOptimizer), part_of(state, kScaler));
-      load_averages(part_of(state, kEma), position.ema_updates);
+      load_averages(part_of(state, ema_ ? kEma : kLookahead), ema_ ? position.ema_updates : position.lookahead_steps);
     });
   } catch (...) {
     load(model, optimizer, scaler);

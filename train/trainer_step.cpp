@@ -114,7 +114,7 @@ void Trainer::set_lr_of_step(std::int64_t step) {
   lr_ = parts_.optimizer.lr();
 }
 
-void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_last) {
+void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place) {
   parts_.optimizer.zero_grad();
   step_loss_ = 0.0;
   phases_.end(&PhaseTimes::optimizer);
@@ -132,13 +132,15 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_
   if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
   parts_.scaler.unscale(parts_.optimizer);
   std::optional<LayerMeter> meter;
-  if (is_last && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
+  if (place != StepPlace::in_epoch && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   set_lr_of_step(step_);
   const bool was_taken = parts_.scaler.step(parts_.optimizer);
   skipped_in_a_row_ = was_taken ? 0 : skipped_in_a_row_ + 1;
   if (was_taken && ema_) ema_->update();
   if (meter) layer_norms_ = meter->norms();
+  if (was_taken && lookahead_) lookahead_->after_step(step_ + 1, steps_in_all());
+  if (lookahead_ && place == StepPlace::ends_run) lookahead_->finish();
   parts_.scaler.update();
   phases_.end(&PhaseTimes::optimizer);
   ++step_;

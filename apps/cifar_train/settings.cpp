@@ -199,6 +199,22 @@ void describe_training(OptionTable& table, Settings& s) {
                "accuracy in percent); 0: never");
   table.real("ema", s.trainer.ema, kBelowOne, "DECAY",
              "evaluate and save a moving average of the weights in their place (0.999 is a common choice); 0: none");
+  table.integer(
+      "lookahead", s.trainer.lookahead.every, {},
+      "every N steps, average the weights into slow ones and go on from these, with which the run also ends (5 "
+      "is usual); 0: not");
+  table
+      .real("lookahead-decay", s.trainer.lookahead.decay, {.least = 0.0, .most = 1.0, .above = true, .below = true},
+            "DECAY", "what slow weights keep of themselves for each step since they moved last, at the run's end")
+      .useless_with("lookahead", {"0"});
+  table
+      .real("lookahead-power", s.trainer.lookahead.power, kNotNegative, "P",
+            "--lookahead-decay counts by this power of the share of the run that is done; 0: all of it from the start")
+      .useless_with("lookahead", {"0"});
+  table.choice("tta", s.trainer.test_time_augmentation, all_of(train::test_time_augmentation_names()),
+               "test-time augmentation: evaluate the mean of what the network says of each image and its mirror image "
+               "(flip), or of these and windows moved by a pixel (six), at so many times the cost",
+               train::parse_test_time_augmentation);
   table.integer("seed", s.trainer.seed, {}, "decides weights, order, augmentation and dropout");
 }
 

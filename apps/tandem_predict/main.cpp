@@ -7,7 +7,7 @@
 #include "tandem/train/progress_format.h"
 #include "tandem/train/stderr_line.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -40,8 +40,15 @@ void print_line(const apps::FileResult& result, int width) {
   fmt::print("{}\n", line);
 }
 
+train::TestTimeAugmentation parse_views(const std::string& text) {
+  const auto names = train::test_time_augmentation_names();
+  require(std::find(names.begin(), names.end(), text) != names.end(), "--tta: '{}' is none of {}", text,
+          fmt::join(names, ", "));
+  return train::parse_test_time_augmentation(text);
+}
+
 int run(int argc, char** argv) {
-  std::string weights, device_name = "auto";
+  std::string weights, device_name = "auto", views = "none";
   std::vector<std::string> files;
   std::int64_t top = 3;
   bool as_json = false;
@@ -52,16 +59,21 @@ int run(int argc, char** argv) {
   apps::expect_path(*app.add_option("--weights", weights, "File of weights (safetensors)")->required());
   app.add_option("images", files, "PNG or JPEG files")->required();
   apps::expect_whole_number(*app.add_option("--top", top, "How many classes to show, the likeliest first"), 1, 1000000);
+  app.add_option(
+      "--tta", views,
+      "Test-time augmentation: the mean of what the network says of each image and its mirror image (flip), or "
+      "of these and windows moved by a pixel (six); none: of the image alone");
   app.add_option("--device", device_name, "Where to compute: auto, cpu, cuda or cuda:N");
   app.add_flag("--json", as_json, "Print an object a line, for programs");
   if (!apps::parse_arguments(app, argc, argv)) return 0;
   const Device device = apps::naming_flags([&] { return parse_device(device_name); }, {"device", "--device"});
+  const train::TestTimeAugmentation augmentation = parse_views(views);
   const apps::TrainedNetwork network = apps::load_network(weights, device);
   int width = 0;
   for (const std::string& file : files) width = std::max(width, train::display_width(file));
   width = std::min(width, 40);
   int code = 0;
-  apps::predict(network, files, top, device, [&](const apps::FileResult& result) {
+  apps::predict(network, files, top, device, augmentation, [&](const apps::FileResult& result) {
     if (!result.error.empty()) {
       std::fflush(stdout);
       train::print_to_stderr(fmt::format("error: {}", result.error));

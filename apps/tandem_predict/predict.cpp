@@ -72,19 +72,21 @@ TrainedNetwork load_network(const std::string& path, Device device) {
 }
 
 void predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top, Device device,
-             const std::function<void(const FileResult&)>& tell) {
+             train::TestTimeAugmentation augmentation, const std::function<void(const FileResult&)>& tell) {
   const autograd::NoGrad no_grad;
   const layers::ModelOptions& model = network.description.model;
   require(model.in_channels == 1 || model.in_channels == 3,
           "the network takes images of {} channels, and files have 1 or 3", model.in_channels);
   const std::int64_t shown = std::min(top, model.classes);
+  const train::ForwardFunction forward = train::over_views(augmentation);
   for (std::size_t begin = 0; begin < files.size(); begin += kBatch) {
     std::vector<FileResult> results;
     for (std::size_t i = begin; i < std::min(begin + kBatch, files.size()); ++i) results.push_back({.file = files[i]});
     const Tensor images = read_images(results, model);
     if (images.defined()) {
-      const Tensor input = input_of(images, network.description).to(device);
-      const auto [values, classes] = autograd::topk(autograd::softmax((*network.model)(input), 1), shown, 1);
+      const data::Batch batch{.images = input_of(images, network.description).to(device)};
+      const Tensor output = train::run_forward(forward, *network.model, batch);
+      const auto [values, classes] = autograd::topk(autograd::softmax(output, 1), shown, 1);
       const auto probabilities = values.to_vector<double>();
       const auto numbers = classes.to_vector<std::int64_t>();
       require(std::none_of(probabilities.begin(), probabilities.end(), [](double p) { return std::isnan(p); }),

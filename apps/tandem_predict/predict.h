@@ -4,6 +4,7 @@
 #include "tandem/core/device.h"
 #include "tandem/layers/module.h"
 #include "tandem/train/network_description.h"
+#include "tandem/train/test_time_augmentation.h"
 
 #include <functional>
 #include <memory>
@@ -34,9 +35,10 @@ struct FileResult {
 };
 
 /// The `top` likeliest classes of each PNG or JPEG file: its middle square, in the size and the colours of the training
-/// images, normalised as these were. Calls `tell` for one file after the other, as they are done; a file that cannot be
-/// read holds up no other. Throws Error where the network makes no numbers, or takes no images that files have.
+/// images, normalised as these were, by the mean outputs for the views of `augmentation`. Calls `tell` for one file
+/// after the other, as they are done; a file that cannot be read holds up no other. Throws Error where the network
+/// makes no numbers, or takes no images that files have.
 void predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top, Device device,
-             const std::function<void(const FileResult&)>& tell);
+             train::TestTimeAugmentation augmentation, const std::function<void(const FileResult&)>& tell);
 
 }  // namespace tandem::apps

@@ -43,6 +43,7 @@
 #include "tandem/train/scoring.h"
 #include "tandem/train/shell_word.h"
 #include "tandem/train/stop_signals.h"
+#include "tandem/train/test_time_augmentation.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/tuning_file.h"
 #include "tandem/train/weights.h"

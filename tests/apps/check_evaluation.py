@@ -93,6 +93,30 @@ def steps():
     check(contents("a") == contents("b"), "14 steps at once give other weights")
 
 
+def slow_weights():
+    """--lookahead ends with other weights, also where it was left; --tta evaluates these otherwise, and changes no training."""
+    options = NET + "--steps 17 --lookahead 5 --lookahead-decay 0.9 --lookahead-power 1 "
+    plain = of_kind(train("plain", NET + "--steps 17", RANKS), "result")[0]
+    one_view = of_kind(train("one_view", options + f"--save-weights {path('slow')}", RANKS), "result")[0]
+    check(one_view["test_loss"] != plain["test_loss"], "--lookahead changes nothing")
+    run_dir = path("six")
+    records = train("six", options + f"--tta six --run-dir {run_dir} --checkpoint-every 7", RANKS)
+    check(contents("slow") == contents("six/final.safetensors"), "--tta changes training")
+    six = of_kind(records, "result")[0]
+    check(six["test_loss"] != one_view["test_loss"], "--tta changes nothing")
+    with open(os.path.join(run_dir, "evaluation.json")) as file:
+        check_evaluation(json.load(file), six)
+    again = of_kind(train("evaluated", NET + f"--epochs 0 --load-weights {path('slow')} --tta six", RANKS), "result")[0]
+    check(again["test_accuracy"] == six["test_accuracy"], "saved weights give another accuracy")
+    check(abs(again["test_loss"] - six["test_loss"]) < 1e-6, "saved weights give another loss")
+    # From the checkpoint of step 14, which is within a period of five.
+    for name in os.listdir(os.path.join(run_dir, "checkpoints")):
+        if "14" not in name:
+            shutil.rmtree(os.path.join(run_dir, "checkpoints", name))
+    train("on", options + f"--run-dir {run_dir} --resume auto --save-weights {path('on')}", RANKS)
+    check(contents("slow") == contents("on"), "a run that goes on ends with other weights")
+
+
 def stops():
     # No epoch can be better by 100 percent than the one before: the second and the third are not.
     log = os.path.join(FOLDER, "stops.jsonl")
@@ -108,6 +132,7 @@ if __name__ == "__main__":
     try:
         held_out()
         steps()
+        slow_weights()
         stops()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

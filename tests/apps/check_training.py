@@ -312,6 +312,20 @@ def prediction():
             file.write(contents("image.jpg")[:100])
         done = predict(path("cut.jpg"))
         check(done.returncode == 2 and "cut.jpg: not a sound JPEG file" in done.stderr, f"cut.jpg: {done}")
+    # An image and its mirror image differ, but not in the mean over both.
+    ramp = [bytes(5 * row + 15 * column for column in range(12)) for row in range(12)]
+    write_png("ramp.png", ramp)
+    write_png("mirrored.png", [row[::-1] for row in ramp])
+    seen = []
+    for views, is_same in (("none", False), ("flip", True), ("six", False)):
+        done = predict("--json", "--top", "10", "--tta", views, path("ramp.png"), path("mirrored.png"))
+        check(done.returncode == 0, done.stderr)
+        first, second = ({entry["class"]: entry["probability"] for entry in json.loads(line)["classes"]}
+                         for line in done.stdout.splitlines())
+        difference = max(abs(first[name] - second[name]) for name in first)
+        check((difference < 1e-6) == is_same, f"--tta {views}: {first}, {second}")
+        seen.append(first)
+    check(seen[0] != seen[1] != seen[2], f"views change nothing: {seen}")
     done = predict("--top", "1", files[0])
     check(re.fullmatch(r".*dark\.png +0 [0-9.]+ %\n", done.stdout), done.stdout)
     with open(path("cut.png"), "wb") as file:
@@ -618,14 +632,15 @@ def config():
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
     of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
+    averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six".split()  # does not go with --ema
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, in_one_process, of_messages, search, of_vgg_lite, of_resnet, options):
+    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + in_one_process + of_messages + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 

@@ -29,6 +29,13 @@ bad_input(NAME "early stopping by what is trained on" ERR "--early-stopping 3: t
   ARGS --early-stopping 3 --best-by train_loss)
 bad_input(NAME "early stopping without patience" ERR "--early-stopping soon: 'soon' is not PATIENCE[,MIN_DELTA]" ARGS --early-stopping soon)
 bad_input(NAME "an average that forgets nothing" ERR "--ema 1: must be below 1" ARGS --ema 1)
+bad_input(NAME "two averages of the weights" ERR "--lookahead 5 and --ema 0.9 both average the weights; leave one out"
+  ARGS --ema 0.9 --lookahead 5)
+bad_input(NAME "slow weights that never move" ERR "--lookahead-decay 1.5: must be below 1" ARGS --lookahead 5 --lookahead-decay 1.5)
+bad_input(NAME "slow weights that keep nothing" ERR "--lookahead-decay 0: must be above 0" ARGS --lookahead 5 --lookahead-decay 0)
+bad_input(NAME "a decay of no slow weights" ERR "--lookahead-decay 0.9: of no use with --lookahead 0" ARGS --lookahead-decay 0.9)
+bad_input(NAME "slow weights from the end on" ERR "--lookahead-power -1: must be at least 0" ARGS --lookahead 5 --lookahead-power -1)
+bad_input(NAME "unknown views" ERR "--tta" "choices: none, flip, six" ARGS --tta seven)
 bad_input(NAME "norms without a log" ERR "--log-norms needs a --log FILE" ARGS --log-norms)
 bad_input(NAME "warm-up as long as the steps" ERR "--warmup-epochs 2: 4 steps of warm-up must be less than the 4 of the run"
   ARGS --dataset synthetic --limit-train 16 --limit-test 8 --global-batch-size 8 --schedule cosine --warmup-epochs 2 --steps 4)

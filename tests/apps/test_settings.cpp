@@ -270,6 +270,18 @@ TEST_CASE("a warm-up that makes no sense is refused") {
         "--warmup-steps 8: 8 steps of warm-up must be less than the 8 of the run");
   CHECK(refusal({"--steps", "4", "--warmup-epochs", "1.5"}) ==
         "--warmup-epochs 1.5: 6 steps of warm-up must be less than the 4 of the run");
+TEST_CASE("slow weights and views are settings of the trainer") {
+  Parsed p;
+  parse(p, {"--lookahead", "6", "--lookahead-decay", "0.9", "--lookahead-power", "2", "--tta", "six"});
+  CHECK(p.settings.trainer.lookahead.every == 6);
+  CHECK(p.settings.trainer.lookahead.decay == 0.9);
+  CHECK(p.settings.trainer.lookahead.power == 2.0);
+  CHECK(p.settings.trainer.test_time_augmentation == tandem::train::TestTimeAugmentation::six);
+  Parsed without;
+  parse(without, {});
+  CHECK(without.settings.trainer.lookahead.every == 0);
+  CHECK(without.settings.trainer.test_time_augmentation == tandem::train::TestTimeAugmentation::none);
+  CHECK_THAT(error_of({"--tta", "sixx"}), ContainsText("did you mean six?"));
 }
 
 TEST_CASE("momentum 0 needs no --no-nesterov") {
@@ -371,6 +383,7 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
         std::vector<std::string>{steps.path + ":1: epochs = 3 is left out: --steps 9 has no use for it",
                                  steps.path + ":2: keep = 1 is left out: --no-run-dir has no use for it"});
   CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.directory.empty());
+  CHECK(WithFile("lookahead = 5\nlookahead-power = 0\n", {"--lookahead", "0"}).parsed.notes.size() == 1);
   CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
 }
 
@@ -392,6 +405,10 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
         "--checkpoint-every 9: of no use with --no-run-dir; leave it out");
   CHECK(error_of({"--keep", "2", "--checkpoint-every", "9"}) == "accepted");
   CHECK(error_of({"--keep", "2", "--checkpoint-every", "9", "--run-dir", "d"}) == "accepted");
+  CHECK(error_of({"--lookahead-decay", "0.9"}) == "--lookahead-decay 0.9: of no use with --lookahead 0; leave it out");
+  CHECK(error_of({"--lookahead", "5", "--ema", "0.9"}) ==
+        "--lookahead 5 and --ema 0.9 both average the weights; leave one out");
+  CHECK(error_of({"--lookahead", "5", "--lookahead-decay", "0.5", "--lookahead-power", "0"}) == "accepted");
   // What says nothing may stay.
   CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");

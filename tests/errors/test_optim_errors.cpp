@@ -192,6 +192,14 @@ TEST_CASE("errors of schedules, loss scaling and averages read as recorded", "[e
            [=] { ExponentialMovingAverage({{"w", w}}, 0.9).load({{"v", w}}, 1); }},
           {"ExponentialMovingAverage, another shape",
            [=] { ExponentialMovingAverage({{"w", w}}, 0.9).load({{"w", Tensor::zeros({3})}}, 1); }},
+          {"Lookahead, every 0", [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {.every = 0}); }},
+          {"Lookahead, decay 1", [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {.decay = 1.0}); }},
+          {"Lookahead, power -1", [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {.power = -1.0}); }},
+          {"Lookahead, a step before the first",
+           [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {}).after_step(0, 10); }},
+          {"Lookahead, alpha 1", [] { LookaheadOptions::constant(5, 1.0); }},
+          {"Lookahead, another name",
+           [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {}).load({{"v", w}}, 1); }},
           {"ExponentialMovingAverage, too few", [=] { ExponentialMovingAverage({{"w", w}}, 0.9).load({}, 1); }},
       });
 }

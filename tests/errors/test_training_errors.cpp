@@ -96,6 +96,17 @@ TEST_CASE("errors of trainers' options read as recorded", "[errors]") {
           {"l1, infinite", makes({.l1 = HUGE_VAL})},
           {"ema", makes({.ema = 1.0})},
           {"ema, negative", makes({.ema = -0.5})},
+          {"lookahead", makes({.lookahead = {.every = -1}})},
+          {"lookahead, decay", makes({.lookahead = {.every = 5, .decay = 1.5}})},
+          {"lookahead, power", makes({.lookahead = {.every = 5, .power = -1.0}})},
+          {"lookahead and ema", makes({.ema = 0.9, .lookahead = {.every = 5}})},
+          {"views of what are no images",
+           [] {
+             Run run;
+             Trainer(run.model, run.optimizer, run.loader,
+                     {.test = &run.loader, .test_time_augmentation = TestTimeAugmentation::flip})
+                 .fit(1);
+           }},
           {"log_every", makes({.log_every = -1})},
           {"early stopping without a test", makes({.early_stopping = {.patience = 2}})},
           {"early stopping, patience", [&] { makes({.test = &run.loader, .early_stopping = {.patience = -2}})(); }},
@@ -174,6 +185,13 @@ TEST_CASE("errors of trainers read as recorded", "[errors]") {
              const NamedTensors state = Trainer(run.model, run.optimizer, run.loader, {.ema = 0.9}).state_dict();
              Trainer(run.model, run.optimizer, run.loader).load_state_dict(state);
            }},
+          {"a state of a run with slow weights",
+           [&] {
+             const TrainerOptions options{.lookahead = {.every = 3}};
+             const NamedTensors state = Trainer(run.model, run.optimizer, run.loader, options).state_dict();
+             Trainer(run.model, run.optimizer, run.loader).load_state_dict(state);
+           }},
+          {"parse_test_time_augmentation", [] { parse_test_time_augmentation("seven"); }},
           {"parse_early_stopping", [] { parse_early_stopping("soon"); }},
           {"parse_best_by", [] { parse_best_by("accuracy"); }},
       });

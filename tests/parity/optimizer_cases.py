@@ -96,6 +96,27 @@ def rmsprop(p, g, state, step, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momen
     return p - constant(lr) * update
 
 
+class Lookahead:
+    """The slow weights of airbench94 (legacy/airbench94.py, LookaheadState) in f64 and f32: lerp_ and copy_."""
+
+    def __init__(self, tensors, every, decay, power):
+        self.tensors, self.slow = tensors, [tensor.detach().clone() for tensor in tensors]
+        self.every, self.decay, self.power = every, decay, power
+
+    def after_step(self, step, steps):
+        if step % self.every == 0:
+            self.update(self.decay**self.every * (step / steps) ** self.power)
+
+    def update(self, decay):
+        with torch.no_grad():
+            for slow, tensor in zip(self.slow, self.tensors):
+                slow.lerp_(tensor, 1.0 - decay)
+                tensor.copy_(slow)
+
+    def finish(self):
+        self.update(1.0)
+
+
 UPDATES = {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop}
 
 
@@ -128,6 +149,78 @@ def run_torch(parameters, gradients, optimizer, schedule, clip_norm, dtype):
             norms.append(clip(leaves, clip_norm))
         stepper.step()
     return [leaf.detach().double().numpy() for leaf in leaves], np.array(norms)
+
+
+LOOKAHEAD_STEPS = 28  # three behind the last move
+LOOKAHEAD = {
+    "airbench94": dict(every=5, decay=0.95, power=3.0),
+    "constant": dict(every=5, decay=0.5**0.2, power=0.0),
+}
+
+
+def lookahead_bounds(parameters, gradients, statistics, optimizer, every, decay, power):
+    """Errors of the last parameters and of the buffer, in units of u."""
+    options = {key: value for key, value in optimizer.items() if key not in ("name", "lr")}
+    tracked, states = [Tracked(p) for p in parameters], [{} for _ in parameters]
+    fast = [*tracked, Tracked(statistics[0])]
+    slow = list(fast)
+    for step in range(1, LOOKAHEAD_STEPS + 1):
+        for i, (gradient, state) in enumerate(zip(gradients, states)):
+            fast[i] = UPDATES[optimizer["name"]](fast[i], Tracked(gradient[step - 1]), state, step, optimizer["lr"], **options)
+        fast[-1] = Tracked(statistics[step])
+        if step % every == 0:
+            d = decay**every * (step / LOOKAHEAD_STEPS) ** power
+            slow = [old - constant(1.0 - d) * (old - now) for old, now in zip(slow, fast)]
+            fast = list(slow)
+    return [value.error for value in slow]
+
+
+def lookahead_torch(parameters, gradients, statistics, optimizer, options, dtype):
+    leaves = [torch.from_numpy(np.array(p)).to(dtype).requires_grad_() for p in parameters]
+    buffer = torch.from_numpy(np.array(statistics[0])).to(dtype)
+    stepper = make_optimizer(leaves, optimizer, SCHEDULES["constant"])
+    lookahead = Lookahead([*leaves, buffer], **options)
+    for step in range(LOOKAHEAD_STEPS):
+        for leaf, gradient in zip(leaves, gradients):
+            leaf.grad = torch.from_numpy(np.array(gradient[step])).to(dtype)
+        stepper.step()
+        buffer.copy_(torch.from_numpy(np.array(statistics[step + 1])))
+        lookahead.after_step(step + 1, LOOKAHEAD_STEPS)
+    lookahead.finish()
+    return [tensor.detach().double().numpy() for tensor in (*leaves, buffer)]
+
+
+def lookahead_case(name, options, generator, dtype):
+    shapes = ((7, 5), (33,), (4, 3, 2, 2))
+    parameters = [f32_values(generator, *shape) for shape in shapes]
+    gradients = [f32_values(generator, LOOKAHEAD_STEPS, *shape) for shape in shapes]
+    statistics = f32_values(generator, LOOKAHEAD_STEPS + 1, 9)
+    optimizer = OPTIMIZERS["nesterov"]
+    truth = lookahead_torch(parameters, gradients, statistics, optimizer, options, torch.float64)
+    peer = lookahead_torch(parameters, gradients, statistics, optimizer, options, torch.float32)
+    errors = lookahead_bounds(parameters, gradients, statistics, optimizer, **options)
+    factor = SAFETY * UNIT_ROUNDOFF[dtype] * (2.0 if dtype == "f64" else 1.0)
+    names = [*(f"parameter.{i}" for i in range(len(shapes))), "buffer"]
+
+    def expect(result):
+        for what, value, other, error in zip(names, truth, peer, errors):
+            limit = factor * error + UNDERFLOW
+            yield what, share_used(result.tensors.get(what, np.nan), value, limit), (
+                share_used(other, value, limit) if dtype == "f32" else None
+            )
+
+    tensors = {f"parameter.{i}": p.astype(NUMPY[dtype]) for i, p in enumerate(parameters)}
+    tensors.update({f"gradient.{i}": g.astype(NUMPY[dtype]) for i, g in enumerate(gradients)})
+    tensors["statistics"] = statistics.astype(NUMPY[dtype])
+    description = {
+        "kind": "optimizer",
+        "optimizer": optimizer,
+        "schedule": SCHEDULES["constant"],
+        "steps": LOOKAHEAD_STEPS,
+        "clip_norm": 0.0,
+        "lookahead": options,
+    }
+    return Case(f"optimizer.lookahead_{name}.{dtype}", description, tensors, expect)
 
 
 def make_case(name, optimizer, schedule, clip_norm, generator, dtype):
@@ -174,3 +267,5 @@ def cases():
             yield make_case(f"schedule_{name}", OPTIMIZERS["momentum"], schedule, 0.0, generator, dtype)
         yield make_case("clip_grad_norm", OPTIMIZERS["momentum"], SCHEDULES["cosine"], 4.0, generator, dtype)
         yield make_case("clip_not_reached", OPTIMIZERS["sgd"], SCHEDULES["constant"], 1e3, generator, dtype)
+        for name, options in LOOKAHEAD.items():
+            yield lookahead_case(name, options, generator, dtype)

@@ -34,7 +34,8 @@ NamedTensors run_op(const CaseFile& file);
 NamedTensors run_layer(const CaseFile& file);
 
 /// {"kind": "optimizer", "optimizer", "schedule", "steps", "clip_norm"}: tensors "parameter.<i>" and "gradient.<i>",
-/// one gradient per step. Gives the last parameters, "lr" and "norm".
+/// one gradient per step. Gives the last parameters, "lr" and "norm". With "lookahead": {"every", "decay", "power"},
+/// also "statistics", what a buffer is at first and behind each step; gives the last "buffer", too.
 NamedTensors run_optimizer(const CaseFile& file);
 
 /// {"kind": "model", "model": {...}, "training": bool}: loss, logits and all gradients of one batch; weights from

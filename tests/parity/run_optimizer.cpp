@@ -2,9 +2,12 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 #include "tests/parity/parity_runner.h"
+
+#include <optional>
 
 namespace tandem::parity {
 
@@ -79,6 +82,18 @@ NamedTensors run_optimizer(const CaseFile& file) {
   const auto schedule = make_schedule(o.at("schedule"));
   const double base_lr = optimizer->lr();
 
+  // A buffer that each step leaves something else in, as batch norm does.
+  const Tensor statistics = file.find("statistics");
+  const Tensor buffer = statistics.defined() ? statistics.select(0, 0).clone() : Tensor();
+  std::optional<Lookahead> lookahead;
+  if (o.contains("lookahead")) {
+    const json& l = o.at("lookahead");
+    NamedTensors tensors{{"buffer", buffer}};
+    for (std::size_t i = 0; i < parameters.size(); ++i) tensors.emplace_back(fmt::format("{}", i), parameters[i]);
+    lookahead.emplace(tensors, *optimizer,
+                      LookaheadOptions{.every = l.at("every"), .decay = l.at("decay"), .power = l.at("power")});
+  }
+
   std::vector<double> rates, norms;
   for (std::int64_t step = 0; step < steps; ++step) {
     optimizer->zero_grad();
@@ -89,11 +104,16 @@ NamedTensors run_optimizer(const CaseFile& file) {
     optimizer->set_lr(base_lr * schedule->lr_factor(static_cast<double>(step)));
     rates.push_back(optimizer->lr());
     optimizer->step();
+    if (!lookahead) continue;
+    buffer.copy_from(statistics.select(0, step + 1));
+    lookahead->after_step(step + 1, steps);
   }
+  if (lookahead) lookahead->finish();
   NamedTensors results{{"lr", Tensor::from(rates, {steps})}};
   if (clip_norm > 0) results.emplace_back("norm", Tensor::from(norms, {steps}));
   for (std::size_t i = 0; i < parameters.size(); ++i)
     results.emplace_back(fmt::format("parameter.{}", i), parameters[i].detach());
+  if (lookahead) results.emplace_back("buffer", buffer);
   return results;
 }
 

@@ -35,6 +35,7 @@ struct Settings {
   bool stream = false;
   bool local = true;  // batch norm and dropout, which are a rank's own
   double ema = 0.0;
+  std::int64_t lookahead = 0;  // every so many steps
   std::int64_t epochs = kEpochs;
   double lr = 0.05;  // of SGD
   train::EarlyStopping stopping = {};
@@ -102,6 +103,7 @@ struct Run {
             .accumulation = settings.accumulation,
             .clip_norm = 1.0,
             .ema = settings.ema,
+            .lookahead = {.every = settings.lookahead},
             .early_stopping = settings.stopping,
             .best_by = settings.stopping.patience > 0 ? train::BestBy::test_accuracy : train::BestBy::test_loss,
             .log_every = 1,

@@ -33,6 +33,8 @@ struct Choice {
   int micro_batches = 4;
   autograd::Precision precision = autograd::Precision::fp32;
   double ema = 0.0;
+  std::int64_t lookahead = 0;  // every so many steps
+  train::TestTimeAugmentation views = train::TestTimeAugmentation::none;
   std::int64_t images = kImages;
   std::int64_t batch = kBatch;
 };
@@ -96,6 +98,8 @@ struct Run {
                                                                      .metrics = {{"outputs", metric}},
                                                                      .clip_norm = 1.0,
                                                                      .ema = choice.ema,
+                                                                     .lookahead = {.every = choice.lookahead},
+                                                                     .test_time_augmentation = choice.views,
                                                                      .log_every = 1,
                                                                      .seed = 7});
   }
@@ -131,8 +135,10 @@ Traces run(int ranks, const Choice& choice = {}) {
 TEST_CASE("canonical: weights, state and figures have the same bits on 1, 2 and 4 ranks", "[threads]") {
   const Choice choice = GENERATE(Choice{}, Choice{.micro_batches = 8}, Choice{.precision = autograd::Precision::fp16},
                                  Choice{.precision = autograd::Precision::bf16, .ema = 0.9},
+                                 Choice{.precision = autograd::Precision::fp16, .lookahead = 2},
+                                 Choice{.lookahead = 4, .views = train::TestTimeAugmentation::six},
                                  Choice{.images = 2 * kBatch + 1});  // the last step is one image, and three ranks rest
-  CAPTURE(choice.micro_batches, autograd::name_of(choice.precision), choice.images);
+  CAPTURE(choice.micro_batches, autograd::name_of(choice.precision), choice.images, choice.lookahead);
   const Traces expected = run(1, choice);
   CHECK(expected.figures.size() == 2 * (kStepsInEpoch + 6));
   CHECK(run(2, choice) == expected);

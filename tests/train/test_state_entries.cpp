@@ -128,8 +128,9 @@ TEST_CASE("a state that had forgotten any one entry would show in the end, or be
   const Settings settings =
       GENERATE(Settings{}, Settings{.adam = true}, Settings{.dtype = DType::f16, .init_scale = 4e5},
                Settings{.adam = true, .dtype = DType::bf16}, Settings{.ema = 0.9},
-               Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9});
-  CAPTURE(settings.adam, name_of(settings.dtype), settings.ema);
+               Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9}, Settings{.lookahead = 3},
+               Settings{.dtype = DType::f16, .init_scale = 4e5, .lookahead = 2});
+  CAPTURE(settings.adam, name_of(settings.dtype), settings.ema, settings.lookahead);
   comm::ProcessGroup group(comm::make_self_backend());
   std::vector<NamedTensors> states;
   Forgetting forgetting(settings, group, 5, states);  // within the second epoch
@@ -138,6 +139,9 @@ TEST_CASE("a state that had forgotten any one entry would show in the end, or be
   const auto has = [&](const std::string& name) { return forgetting.whole().state.count(name) == 1; };
   CHECK(has("trainer.ema_updates") == (settings.ema > 0.0));
   CHECK(has("ema.0.weight") == (settings.ema > 0.0));
+  CHECK(has("trainer.lookahead_steps") == (settings.lookahead > 0));
+  CHECK(has("lookahead.0.weight") == (settings.lookahead > 0));
+  CHECK_FALSE(has("lookahead.1.num_batches_tracked"));
 }
 
 TEST_CASE("a state that had forgotten any number that early stopping goes by would show in the end") {
@@ -153,8 +157,9 @@ TEST_CASE("a state that had forgotten any number that early stopping goes by wou
 }
 
 TEST_CASE("a state of two ranks that had forgotten any one entry would show in the end, or be refused", "[threads]") {
-  const Settings settings = GENERATE(Settings{}, Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9});
-  CAPTURE(name_of(settings.dtype));
+  const Settings settings = GENERATE(Settings{}, Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9},
+                                     Settings{.dtype = DType::f16, .init_scale = 4e5, .lookahead = 2});
+  CAPTURE(name_of(settings.dtype), settings.lookahead);
   std::vector<std::vector<std::string>> unnoticed(2);
   std::vector<char> noticed_nothing(2);
   std::vector<NamedTensors> states;
