@@ -23,8 +23,9 @@ TEST_CASE("a run that goes on behind any step ends with the bits of one that was
   const Settings settings = GENERATE(
       Settings{}, Settings{.adam = true}, Settings{.accumulation = 3}, Settings{.adam = true, .dtype = DType::bf16},
       Settings{.dtype = DType::f16, .init_scale = 4e5}, Settings{.stream = true}, Settings{.ema = 0.9},
-      Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9});
-  CAPTURE(settings.adam, settings.accumulation, name_of(settings.dtype), settings.stream);
+      Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9}, Settings{.ema = 0.9, .groups = true},
+      Settings{.dtype = DType::f16, .init_scale = 4e5, .groups = true}, Settings{.adam = true, .groups = true});
+  CAPTURE(settings.adam, settings.accumulation, name_of(settings.dtype), settings.stream, settings.groups);
   comm::ProcessGroup group(comm::make_self_backend());
   const TemporaryDirectory folder;
   const auto path = [&](std::int64_t step) { return (folder.path() / fmt::format("{}.safetensors", step)).string(); };
@@ -129,7 +130,7 @@ TEST_CASE("one rank that stops training stops it on all", "[threads]") {
 TEST_CASE("ranks go on with the same bits, and another number of ranks with the same batches", "[threads]") {
   const TemporaryDirectory folder;
   const std::string path = (folder.path() / "state.safetensors").string();
-  const Settings settings{.adam = true, .local = GENERATE(true, false), .ema = 0.9};
+  const Settings settings{.adam = true, .local = GENERATE(true, false), .ema = 0.9, .groups = GENERATE(false, true)};
   std::vector<Trace> whole(2), resumed(2);
   run_thread_ranks(2, [&](comm::ProcessGroup& group) {
     Run run(settings, group);
