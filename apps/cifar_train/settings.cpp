@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
@@ -20,6 +21,8 @@ constexpr RealLimits kPositive{.least = 0.0, .above = true};
 constexpr RealLimits kNotNegative{.least = 0.0};
 constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
 constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
+
+constexpr std::array<std::string_view, 4> kSchedules{"one-cycle", "cosine", "step", "constant"};
 
 std::vector<std::string> all_of(std::span<const std::string_view> names) { return {names.begin(), names.end()}; }
 
@@ -159,8 +162,17 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real(
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
+  table
+      .parsed(
+          "param-group", s.groups, "PATTERN:KEY=VALUE,...",
+          [](const std::string& text) { return parse_parameter_groups(text, kSchedules); },
+          "options of the parameters whose names match PATTERN (* is any text): lr-factor (times --lr), weight-decay, "
+          "momentum, schedule (a --schedule in place of that of all, of the run's length or of schedule-steps), "
+          "freeze-step (that step, counted from 0, and later ones leave them as they are); may be repeated, and of "
+          "patterns that match one parameter the last one counts")
+      .may_be_repeated();
   table.real("l1", s.trainer.l1, kNotNegative, "W", "weight of an L1 penalty: W times the sum of |w| of all weights");
-  table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
+  table.choice("schedule", s.schedule, all_of(kSchedules), "learning rate over time");
   table
       .real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
             "linear warm-up before the schedule (not one-cycle, which has its own)")
