@@ -10,6 +10,7 @@
 #include "tandem/core/suggest.h"
 
 #include <cxxabi.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -203,6 +204,20 @@ NamedTensors Module::named_buffers() const { return with_first_names(all_buffers
 std::vector<Tensor> Module::parameters() const {
   std::vector<Tensor> result;
   for (const auto& [name, parameter] : named_parameters()) result.push_back(parameter);
+  return result;
+}
+
+std::vector<Tensor> Module::parameters(std::string_view pattern) const {
+  const std::string text(pattern);
+  std::vector<Tensor> result;
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : named_parameters()) {
+    if (::fnmatch(text.c_str(), name.c_str(), 0) == 0) result.push_back(parameter);
+    names.push_back(name);
+  }
+  const std::string near = nearest_name(pattern, names);
+  require(!result.empty(), "'{}' matches no parameter of this {}{}; named_parameters() lists them", pattern, describe(),
+          near.empty() ? std::string() : fmt::format(": did you mean '{}'?", near));
   return result;
 }
 

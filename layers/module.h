@@ -124,6 +124,11 @@ class Module {
   std::int64_t parameter_count() const;
   /// @}
 
+  /// Parameters by a pattern of names in which `*` stands for any text, dots too, `?` for any character and `[ab]` for
+  /// one of these (fnmatch), in the order of named_parameters(): for groups of an optimizer
+  /// (optim::Optimizer::add_group()). Throws Error where it matches none.
+  std::vector<Tensor> parameters(std::string_view pattern) const;
+
   /// Calls `function` on every module below this one, children before their parents, and at last on this one; on each
   /// once.
   void apply(const std::function<void(Module&)>& function);

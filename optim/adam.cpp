@@ -35,14 +35,20 @@ AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& options)
             .master_weights = options.master_weights},
            true) {}
 
+void Adam::check_group(const ParameterGroup& group) const {
+  require_not_negative(name(), "a group's weight_decay", group.weight_decay.value_or(0.0));
+  require(!group.momentum, "{}: a group cannot have a momentum of its own, as this optimizer has none", name());
+}
+
 void Adam::update(std::span<const Update> updates) {
   std::vector<kernels::AdamItem> items;
   for (const Update& update : updates) {
     items.push_back({Out(update.parameter), update.gradient, Out(update.state[0]), Out(update.state[1]),
                      options_.amsgrad ? Out(update.state[2]) : Out(), update.step, Out(update.master)});
   }
-  kernels::adam_step(items, {lr(), options_.beta1, options_.beta2, options_.eps, options_.weight_decay,
-                             decoupled_weight_decay_, gradient_factor()});
+  kernels::adam_step(
+      items, {lr(), options_.beta1, options_.beta2, options_.eps, group().weight_decay.value_or(options_.weight_decay),
+              decoupled_weight_decay_, gradient_factor()});
 }
 
 }  // namespace tandem::optim

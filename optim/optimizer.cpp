@@ -10,7 +10,6 @@
 #include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tandem::optim {
 
@@ -33,6 +32,8 @@ Tensor gradient_like(const Tensor& parameter) {
 
 }  // namespace
 
+const ParameterGroup Optimizer::kNoGroup{};
+
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
@@ -47,6 +48,9 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
     : name_(std::move(name)),
       parameters_(std::move(parameters)),
       masters_(parameters_.size()),
+      group_of_(parameters_.size()),
+      is_frozen_(parameters_.size(), false),
+      current_{.group = &kNoGroup},
       state_names_(std::move(state_names)),
       states_(parameters_.size()) {
   require(!parameters_.empty(),
@@ -105,19 +109,40 @@ void Optimizer::set_value(std::size_t index, const Tensor& value) {
   if (masters_[index].defined()) masters_[index].copy_from(autograd::cast(plain, DType::f32));
 }
 
-void Optimizer::set_lr(double lr) {
-  require(std::isfinite(lr) && lr >= 0.0, "{}: the learning rate must be a number >= 0, got {}", name_, lr);
-  lr_ = lr;
-}
-
-Optimizer::ParameterState Optimizer::fresh_state(const Tensor& parameter) const {
+Optimizer::ParameterState Optimizer::fresh_state(std::size_t index) const {
   const MemoryTagScope scope(MemoryTag::optimizer);
+  const Tensor& parameter = parameters_[index];
   ParameterState state;
   for (std::size_t i = 0; i < state_names_.size(); ++i) {
-    state.tensors.push_back(empty_in_strides_of(parameter, kernels::optimizer_state_dtype(parameter.dtype())));
+    state.tensors.emplace_back();
+    if (!keeps(i, group_of(index))) continue;
+    state.tensors.back() = empty_in_strides_of(parameter, kernels::optimizer_state_dtype(parameter.dtype()));
     state.tensors.back().zero();
   }
   return state;
+}
+
+/// Of the parameters in `group` that have a gradient.
+void Optimizer::update_group(const ParameterGroup& group, std::int64_t step) {
+  if (group.freeze_step && step >= *group.freeze_step) return;
+  std::vector<Update> updates;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (&group_of(i) != &group) continue;
+    const Tensor gradient = gradient_like(parameters_[i]);
+    if (!gradient.defined()) continue;
+    ParameterState& state = states_[i];
+    if (state.step == 0) state = fresh_state(i);
+    updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors});
+  }
+  if (updates.empty()) return;
+  current_ = {.group = &group, .lr = lr_of(group, step)};
+  try {
+    update(updates);
+  } catch (...) {
+    current_ = {.group = &kNoGroup};
+    throw;
+  }
+  current_ = {.group = &kNoGroup};
 }
 
 void Optimizer::step() {
@@ -125,16 +150,10 @@ void Optimizer::step() {
   const autograd::NoGrad no_grad;
   settle_factor();
   for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
-  std::vector<Update> updates;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor gradient = gradient_like(parameters_[i]);
-    if (!gradient.defined()) continue;
-    ParameterState& state = states_[i];
-    if (state.step == 0) state = fresh_state(parameters_[i]);
-    updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors});
-  }
-  if (!updates.empty()) update(updates);
-  end_factor();
+  const std::int64_t step = next_step();
+  update_group(kNoGroup, step);
+  for (const ParameterGroup& group : groups_) update_group(group, step);
+  end_step();
 }
 
 void Optimizer::zero_grad() {
@@ -194,6 +213,7 @@ NamedTensors Optimizer::state_dict() const {
     if (states_[i].step == 0) continue;
     result.emplace_back(fmt::format("{}.step", i), Tensor::from(std::vector<std::int64_t>{states_[i].step}, {}));
     for (std::size_t k = 0; k < state_names_.size(); ++k) {
+      if (!states_[i].tensors[k].defined()) continue;
       result.emplace_back(fmt::format("{}.{}", i, state_names_[k]), states_[i].tensors[k]);
     }
   }
@@ -222,10 +242,11 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     if (!step.defined()) continue;
     require(step.dtype() == DType::i64 && step.numel() == 1 && step.item() >= 1.0,
             "{}: the state of parameter {} has no valid step count", name_, i);
-    loaded[i] = fresh_state(parameters_[i]);
+    loaded[i] = fresh_state(i);
     loaded[i].step = step.to_vector<std::int64_t>().front();
     for (std::size_t k = 0; k < state_names_.size(); ++k) {
       const Tensor& target = loaded[i].tensors[k];
+      if (!target.defined()) continue;
       target.copy_from(find_like(fmt::format("{}.{}", i, state_names_[k]), target));
     }
   }
@@ -235,6 +256,8 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (masters[i].defined()) set_value(i, masters[i]);
   }
+  next_step_.reset();
+  freeze_due_groups();
 }
 
 }  // namespace tandem::optim

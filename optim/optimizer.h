@@ -3,7 +3,10 @@
 
 #include "tandem/autograd/variable.h"
 #include "tandem/core/named_tensors.h"
+#include "tandem/optim/parameter_group.h"
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,11 +44,12 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update, a single pass over all parameters that have a gradient; the others are left alone, as in PyTorch.
+  /// One update, a single pass over all parameters of a group that have a gradient; the others are left alone, as in
+  /// PyTorch, and so are those of groups that are frozen.
   void step();
 
   /// In place of step(), where gradients are not to be used: nothing changes, and factors end as they do there.
-  void skip_step() { end_factor(); }
+  void skip_step() { end_step(); }
 
   /// Drops all gradients, and with them the factor that they had.
   void zero_grad();
@@ -60,10 +64,36 @@ class Optimizer {
   /// The factor that gradients have until the next step; 1 where none was given.
   double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
 
-  /// Of the next step.
-  double lr() const { return lr_; }
-  /// Takes effect at the next step. Throws Error unless finite and >= 0.
+  /// Of the next step, for parameters in no group. Within update(): that of the parameters which it is given.
+  double lr() const;
+  /// Of the next step, for those of the `group`-th of groups().
+  double lr(std::size_t group) const;
+  /// What set_lr() was given last; at first the rate of the options.
+  double base_lr() const { return base_lr_; }
+  /// Makes it the rate of the next steps, and what factors are of from now on. Throws Error unless finite and >= 0.
   void set_lr(double lr);
+  /// The next steps are taken at base_lr() times this factor, but for groups that have a schedule of their own. Throws
+  /// Error unless finite and >= 0.
+  void set_lr_factor(double factor);
+
+  /// From the next step on, these parameters go by the group's options. To be called before their first step, and
+  /// before load_state_dict(): a state holds no options. Throws Error, changing nothing, for options out of range or
+  /// that this optimizer does not have, without parameters, and for one that is not the optimizer's, is in a group
+  /// already, or has made a step. Example:
+  ///     #include "tandem/optim/sgd.h"
+  ///     const Tensor weight = autograd::set_requires_grad(Tensor::full({}, 1.0));
+  ///     const Tensor bias = autograd::set_requires_grad(Tensor::full({}, 1.0));
+  ///     SGD optimizer({weight, bias}, {.lr = 0.1, .weight_decay = 5e-4});
+  ///     optimizer.add_group({.parameters = {bias}, .lr_factor = 64.0, .weight_decay = 0.0, .freeze_step = 144});
+  void add_group(ParameterGroup group);
+  /// Those that were added, in that order.
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+
+  /// Says which step comes next, counted from 0, for schedules of groups and for freezing; step() and skip_step() count
+  /// on from there. Before the step's first forward pass, as what is frozen from it on gets no gradient any more. Where
+  /// it was never called, that number is steps(), which is right where no step is skipped. A load_state_dict() begins
+  /// with steps() again.
+  void begin_step(std::int64_t step);
 
   /// In the order in which they were given.
   const std::vector<Tensor>& parameters() const { return parameters_; }
@@ -93,20 +123,40 @@ class Optimizer {
     /// The parameter as it is used, its gradient, and its f32 copy, which is undefined where it needs none.
     Tensor parameter, gradient, master;
     std::int64_t step;                 ///< of this parameter
-    const std::vector<Tensor>& state;  ///< in the order of state_names
+    const std::vector<Tensor>& state;  ///< in the order of state_names; undefined ones where keeps() says no
   };
 
   /// `state_names`: what is kept per parameter, each a tensor like the parameter that starts as zeros.
   Optimizer(std::string name, std::vector<Tensor> parameters, double lr, bool master_weights,
             std::vector<std::string> state_names);
 
-  /// Gradients count gradient_factor() times.
+  /// Gradients count gradient_factor() times, and the rate is lr(). Called once for each group that something is due
+  /// of, and for the parameters in none.
   virtual void update(std::span<const Update> updates) = 0;
+
+  /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
+  /// neither weight decay nor momentum.
+  virtual void check_group(const ParameterGroup& group) const;
+  /// Whether the `state`-th of state_names is kept for the parameters of this group, which has no options for those in
+  /// none. By default, yes.
+  virtual bool keeps(std::size_t state, const ParameterGroup& group) const;
+  /// The group of what update() is given; one without options where it is in none.
+  const ParameterGroup& group() const { return *current_.group; }
+  /// What messages begin with.
+  const std::string& name() const { return name_; }
 
  private:
   struct ParameterState {
     std::int64_t step = 0;
     std::vector<Tensor> tensors;  // empty before the first step
+  };
+
+  static const ParameterGroup kNoGroup;
+
+  /// What update() is called for, while it runs.
+  struct Current {
+    const ParameterGroup* group;
+    std::optional<double> lr = {};
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
@@ -124,7 +174,14 @@ class Optimizer {
 
   /// Throws Error where a parameter has changed its dtype, or its device although something is kept for it.
   void check_home(std::size_t index);
-  ParameterState fresh_state(const Tensor& parameter) const;
+  /// The group of a parameter.
+  const ParameterGroup& group_of(std::size_t index) const;
+  double lr_of(const ParameterGroup& group, std::int64_t step) const;
+  std::int64_t next_step() const { return next_step_ ? *next_step_ : steps(); }
+  void freeze_due_groups();
+  void update_group(const ParameterGroup& group, std::int64_t step);
+  void end_step();
+  ParameterState fresh_state(std::size_t index) const;
   void make_masters();
   bool factor_holds() const;
   /// Where some of the gradients that have the factor are gone, or others have come, multiplies those that have it, and
@@ -136,7 +193,12 @@ class Optimizer {
   std::vector<Tensor> parameters_;
   std::vector<Home> homes_;
   std::vector<Tensor> masters_;  // undefined where there is none
-  double lr_ = 0.0;
+  double base_lr_ = 0.0, lr_factor_ = 1.0;
+  std::vector<ParameterGroup> groups_;
+  std::vector<std::optional<std::size_t>> group_of_;  // of each parameter, the place in groups_
+  std::vector<bool> is_frozen_;            // of each parameter: wants no gradient because its group is frozen
+  std::optional<std::int64_t> next_step_;  // as begin_step() said and steps since; nothing: steps()
+  Current current_;
   double gradient_factor_ = 1.0;
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;

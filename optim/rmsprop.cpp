@@ -7,16 +7,13 @@
 namespace tandem::optim {
 
 namespace {
-std::vector<std::string> state_names(const RMSpropOptions& options) {
-  std::vector<std::string> names{"square_avg"};
-  if (options.momentum != 0.0) names.emplace_back("momentum_buffer");
-  if (options.centered) names.emplace_back("grad_avg");
-  return names;
-}
+// Places in state_names.
+constexpr std::size_t kSquareAvg = 0, kMomentumBuffer = 1, kGradAvg = 2;
 }  // namespace
 
 RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options)
-    : Optimizer("RMSprop", std::move(parameters), options.lr, options.master_weights, state_names(options)),
+    : Optimizer("RMSprop", std::move(parameters), options.lr, options.master_weights,
+                {"square_avg", "momentum_buffer", "grad_avg"}),
       options_(options) {
   require_rate("RMSprop", "alpha", options.alpha);
   require_not_negative("RMSprop", "eps", options.eps);
@@ -24,15 +21,27 @@ RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options)
   require_not_negative("RMSprop", "weight_decay", options.weight_decay);
 }
 
+double RMSprop::momentum_of(const ParameterGroup& group) const { return group.momentum.value_or(options_.momentum); }
+
+void RMSprop::check_group(const ParameterGroup& group) const {
+  require_not_negative("RMSprop", "a group's momentum", group.momentum.value_or(0.0));
+  require_not_negative("RMSprop", "a group's weight_decay", group.weight_decay.value_or(0.0));
+}
+
+bool RMSprop::keeps(std::size_t state, const ParameterGroup& group) const {
+  if (state == kMomentumBuffer) return momentum_of(group) != 0.0;
+  return state == kSquareAvg || options_.centered;
+}
+
 void RMSprop::update(std::span<const Update> updates) {
   std::vector<kernels::RmspropItem> items;
   for (const Update& update : updates) {
-    items.push_back({Out(update.parameter), update.gradient, Out(update.state[0]),
-                     options_.momentum != 0.0 ? Out(update.state[1]) : Out(),
-                     options_.centered ? Out(update.state.back()) : Out(), Out(update.master)});
+    items.push_back({Out(update.parameter), update.gradient, Out(update.state[kSquareAvg]),
+                     Out(update.state[kMomentumBuffer]), Out(update.state[kGradAvg]), Out(update.master)});
   }
-  kernels::rmsprop_step(
-      items, {lr(), options_.alpha, options_.eps, options_.weight_decay, options_.momentum, gradient_factor()});
+  kernels::rmsprop_step(items,
+                        {lr(), options_.alpha, options_.eps, group().weight_decay.value_or(options_.weight_decay),
+                         momentum_of(group()), gradient_factor()});
 }
 
 }  // namespace tandem::optim

@@ -6,15 +6,8 @@
 
 namespace tandem::optim {
 
-namespace {
-std::vector<std::string> state_names(const SGDOptions& options) {
-  if (options.momentum == 0.0) return {};
-  return {"momentum_buffer"};
-}
-}  // namespace
-
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
-    : Optimizer("SGD", std::move(parameters), options.lr, options.master_weights, state_names(options)),
+    : Optimizer("SGD", std::move(parameters), options.lr, options.master_weights, {"momentum_buffer"}),
       options_(options) {
   require_not_negative("SGD", "momentum", options.momentum);
   require_not_negative("SGD", "weight_decay", options.weight_decay);
@@ -24,14 +17,24 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
           options.dampening);
 }
 
+double SGD::momentum_of(const ParameterGroup& group) const { return group.momentum.value_or(options_.momentum); }
+
+void SGD::check_group(const ParameterGroup& group) const {
+  require_not_negative("SGD", "a group's momentum", group.momentum.value_or(0.0));
+  require_not_negative("SGD", "a group's weight_decay", group.weight_decay.value_or(0.0));
+}
+
+bool SGD::keeps(std::size_t /*state*/, const ParameterGroup& group) const { return momentum_of(group) != 0.0; }
+
 void SGD::update(std::span<const Update> updates) {
   std::vector<kernels::SgdItem> items;
   for (const Update& update : updates) {
-    items.push_back({Out(update.parameter), update.gradient, update.state.empty() ? Out() : Out(update.state[0]),
-                     update.step == 1, Out(update.master)});
+    items.push_back(
+        {Out(update.parameter), update.gradient, Out(update.state[0]), update.step == 1, Out(update.master)});
   }
-  kernels::sgd_step(items, {lr(), options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov,
-                            gradient_factor()});
+  kernels::sgd_step(
+      items, {lr(), momentum_of(group()), options_.dampening, group().weight_decay.value_or(options_.weight_decay),
+              options_.nesterov, gradient_factor()});
 }
 
 }  // namespace tandem::optim

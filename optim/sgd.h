@@ -32,8 +32,12 @@ class SGD : public Optimizer {
 
  protected:
   void update(std::span<const Update> updates) override;
+  void check_group(const ParameterGroup& group) const override;
+  bool keeps(std::size_t state, const ParameterGroup& group) const override;
 
  private:
+  double momentum_of(const ParameterGroup& group) const;
+
   SGDOptions options_;
 };
 

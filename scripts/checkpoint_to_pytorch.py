@@ -16,6 +16,14 @@ Going on there:
 
 The numbers of the parameter group (learning rate, momentum, ...) are those of the run's settings, which checkpoints of
 cifar_train hold. The learning rate is the one that --lr set: what a schedule makes of it at this step is the schedule's.
+A run with --param-group gives a group for the parameters that no pattern matches, if there are such, and one for each
+pattern; "params" are places in model.parameters(). The optimizer that loads them is made of the same groups:
+
+  parameters = list(model.parameters())
+  groups = [{"params": [parameters[i] for i in group["params"]]} for group in saved["optimizer"]["param_groups"]]
+
+A group that is frozen is to be frozen there, too (requires_grad_(False)).
+
 A checkpoint without settings gets {"state": ...} alone, without "param_groups"; take those of your own optimizer:
 
   state = {**optimizer.state_dict(), "state": saved["optimizer"]["state"]}
@@ -26,6 +34,7 @@ it shrinks the weight, and eps is added behind the root. Gradients that are clip
 loop's. Needs PyTorch and numpy, and xxhash to find damaged tensors.
 """
 
+import fnmatch
 import json
 import pathlib
 import re
@@ -109,7 +118,25 @@ def settings_of(metadata):
     return {key.removeprefix(prefix): json.loads(value) for key, value in metadata.items() if key.startswith(prefix)}
 
 
-def parameter_groups(settings, parameters):
+def groups_of(setting, names):
+    """The places and options of each group of --param-group, those in none first. Of patterns that match a parameter, the
+    last one counts."""
+    groups = [([], {})]
+    for text in [] if setting == "none" else setting.split(";"):
+        pattern, _, entries = text.strip().partition(":")
+        groups.append(([], dict(entry.split("=") for entry in entries.split(","))))
+        for place, name in enumerate(names):
+            if fnmatch.fnmatchcase(name, pattern):
+                for places, _ in groups:
+                    if place in places:
+                        places.remove(place)
+                groups[-1][0].append(place)
+    grouped = {place for places, _ in groups for place in places}
+    groups[0][0].extend(place for place in range(len(names)) if place not in grouped)
+    return [group for group in groups if group[0]]
+
+
+def parameter_groups(settings, names):
     """As this version of PyTorch has them."""
     import torch
 
@@ -122,20 +149,33 @@ def parameter_groups(settings, parameters):
     kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
     if name not in kinds:
         fail(f"PyTorch's counterpart of the optimizer {name} is not known here")
-    return kinds[name]([torch.zeros(()) for _ in parameters], **options).state_dict()["param_groups"]
+    groups = groups_of(settings.get("param-group", "none"), names)
+    described = []
+    for places, own in groups:
+        group = {"params": [torch.zeros(()) for _ in places], "lr": options["lr"] * float(own.get("lr-factor", 1))}
+        if "weight-decay" in own:
+            group["weight_decay"] = float(own["weight-decay"])
+        if "momentum" in own:
+            group["momentum"] = float(own["momentum"])
+        described.append(group)
+    result = kinds[name](described, **options).state_dict()["param_groups"]
+    for (places, _), group in zip(groups, result):
+        group["params"] = places
+    return result
 
 
 def convert(folder):
     model, metadata = read(folder / "model.safetensors")
     training, _ = read(folder / "training.safetensors")
-    parameters = [tensor for name, tensor in model.items() if not name.endswith(BUFFERS)]
+    names = [name for name in model if not name.endswith(BUFFERS)]
+    parameters = [model[name] for name in names]
     settings = settings_of(metadata)
     state = optimizer_state(training, parameters)
     if settings.get("optimizer") == "sgd":  # PyTorch counts no steps there
         state = {number: {key: value for key, value in entry.items() if key != "step"} for number, entry in state.items()}
     optimizer = {"state": state}
     if settings:
-        optimizer["param_groups"] = parameter_groups(settings, parameters)
+        optimizer["param_groups"] = parameter_groups(settings, names)
     return {
         "model": model,
         "optimizer": optimizer,

@@ -54,6 +54,7 @@ struct Trainer::Defaults {
 TrainingParts Trainer::complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
                                 const TrainerOptions& options, Defaults& defaults) {
   comm::ProcessGroup& group = options.group != nullptr ? *options.group : defaults.group;
+  optimizer.begin_step(0);  // what an earlier trainer's last steps had frozen is to be exchanged again
   if (options.replicas == nullptr) {
     defaults.replicas = std::make_unique<comm::DistributedDataParallel>(group, parameters_and_masters(model, optimizer),
                                                                         model.named_buffers());

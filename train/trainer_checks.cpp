@@ -22,6 +22,21 @@ std::string text_of(std::string_view which, const data::Loader* loader) {
       sampler.micro_batches());
 }
 
+/// "group 0=2 parameters, lr_factor 64, weight_decay 0, freeze_step 144\n..."; a schedule is not told.
+std::string text_of(const std::vector<optim::ParameterGroup>& groups) {
+  std::string text;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const optim::ParameterGroup& group = groups[i];
+    text += fmt::format("group {}={} parameters, lr_factor {}", i, group.parameters.size(), group.lr_factor);
+    if (group.weight_decay) text += fmt::format(", weight_decay {}", *group.weight_decay);
+    if (group.momentum) text += fmt::format(", momentum {}", *group.momentum);
+    if (group.schedule) text += ", a schedule of its own";
+    if (group.freeze_step) text += fmt::format(", freeze_step {}", *group.freeze_step);
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 void check_options(const TrainerOptions& options) {
@@ -113,7 +128,8 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
              to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
              options.lookahead.decay, options.lookahead.power, name_of(options.test_time_augmentation),
-             options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps);
+             options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps) +
+         text_of(parts.optimizer.groups());
 }
 
 }  // namespace tandem::train

@@ -257,6 +257,7 @@ void Trainer::take_position(const Position& position) {
   parts_.replicas.set_gradient_order(position.gradient_order);
   lr_ = parts_.optimizer.lr();  // of the state: nobody has set it meanwhile
   if (step_ > 0) set_lr_of_step(step_ - 1);
+  parts_.optimizer.begin_step(step_);
   skipped_in_a_row_ = 0;
   epoch_start_.reset();
   epoch_seconds_before_ = 0.0;

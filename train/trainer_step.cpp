@@ -110,12 +110,14 @@ Scores Trainer::own_scores() const { return canonical_ && parts_.group.rank() !=
 
 void Trainer::set_lr_of_step(std::int64_t step) {
   if (parts_.optimizer.lr() != lr_) base_lr_ = parts_.optimizer.lr();  // the program has set it
-  parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step)));
+  parts_.optimizer.set_lr(base_lr_);
+  parts_.optimizer.set_lr_factor(parts_.schedule.lr_factor(static_cast<double>(step)));
   lr_ = parts_.optimizer.lr();
 }
 
 void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place) {
   parts_.optimizer.zero_grad();
+  parts_.optimizer.begin_step(step_);
   step_loss_ = 0.0;
   phases_.end(&PhaseTimes::optimizer);
   if (canonical_) {

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
 
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -68,7 +69,8 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
     const std::string dashed = "--" + option.name;
     handles.push_back(option.is_flag() ? app.add_flag(dashed + ",!--no-" + option.name) : app.add_option(dashed));
     // The last one counts, so that a script's defaults can be overridden behind them.
-    handles.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    handles.back()->multi_option_policy(option.repeats ? CLI::MultiOptionPolicy::TakeAll
+                                                       : CLI::MultiOptionPolicy::TakeLast);
     switches.push_back(option.without.empty() ? nullptr : app.add_flag("--no-" + option.name));
   }
   if (!read_arguments(app, argc, argv)) return {Request::help, {}};
@@ -76,8 +78,10 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   for (std::size_t i = 0; i < handles.size(); ++i) {
     const bool is_off = is_last(switches[i], handles[i], app.parse_order());
     if (handles[i]->count() == 0 && !is_off) continue;
-    table.options()[i].set(is_off ? table.options()[i].without : handles[i]->results().back());
-    table.options()[i].source = Source::command_line;
+    Option& option = table.options()[i];
+    const std::vector<std::string>& values = handles[i]->results();
+    option.set(is_off ? option.without : option.repeats ? fmt::format("{}", fmt::join(values, "; ")) : values.back());
+    option.source = Source::command_line;
   }
   const auto both_given = [&] { return table.find(exclusive.first)->given() && table.find(exclusive.second)->given(); };
   require(!both_given(), "--{} and --{} exclude each other: give one", exclusive.first, exclusive.second);

@@ -73,6 +73,11 @@ Option& Option::own_to_a_rank() {
   return *this;
 }
 
+Option& Option::may_be_repeated() {
+  repeats = true;
+  return *this;
+}
+
 Option& Option::off_by_no(std::string value) {
   without = std::move(value);
   return *this;

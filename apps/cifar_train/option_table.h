@@ -48,6 +48,7 @@ struct Option {
   Source source = Source::program;
   std::string place;             ///< where a config file sets it, "run.toml:3"
   bool differs_by_rank = false;  ///< ranks may have values of their own
+  bool repeats = false;          ///< values given one after another are joined by "; "
   std::string without;           ///< the value that --no-NAME stands for; empty: there is no such switch
 
   /// Only these values of another option, the chooser, have a use for this one; or all but these.
@@ -68,6 +69,7 @@ struct Option {
   /// The reverse: of no use with these values of the other option.
   Option& useless_with(std::string name, std::vector<std::string> choices);
   Option& own_to_a_rank();
+  Option& may_be_repeated();
   Option& off_by_no(std::string value);
   Option& affects_result_if(std::function<bool()> condition);
   Option& no_effect_on_result();

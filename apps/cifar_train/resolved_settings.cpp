@@ -127,6 +127,7 @@ bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || datas
 void resolve(Settings& s, std::int64_t ranks) {
   if (!s.augment) s.augment = data::parse_augment(is_cifar(s.data.name) ? "crop,flip" : "none");
   s.optimizer = optim::with_defaults(s.optimizer);
+  check_parameter_groups(s);
   if (!s.step_epochs && s.schedule == "step") s.step_epochs = kDefaultStepEpochs;
   if (!s.step_factor && s.schedule == "step") s.step_factor = kDefaultStepFactor;
   if (!s.batch_size && !s.global_batch_size) {

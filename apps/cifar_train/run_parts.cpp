@@ -149,7 +149,9 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
     }
     parts.optimizer = prepare(s, *parts.model);
     if (s.trainer.epochs > 0) train::check_smallest_part(*parts.model, *parts.train_loader);
-    parts.schedule = make_schedule(s, train::steps_per_epoch(*parts.train_loader, s.trainer.accumulation));
+    const std::int64_t steps_per_epoch = train::steps_per_epoch(*parts.train_loader, s.trainer.accumulation);
+    parts.schedule = make_schedule(s, steps_per_epoch);
+    parts.groups_text = add_parameter_groups(s, *parts.model, *parts.optimizer, steps_per_epoch);
     check();
   });
   parts.tuning_note = start_tuning(s, device);

@@ -166,6 +166,15 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real(
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
+  table
+      .parsed(
+          "param-group", s.groups, "PATTERN:KEY=VALUE,...",
+          [](const std::string& text) { return parse_parameter_groups(text, kSchedules); },
+          "options of the parameters whose names match PATTERN (* is any text): lr-factor (times --lr), weight-decay, "
+          "momentum, schedule (a --schedule in place of that of all, of the run's length or of schedule-steps), "
+          "freeze-step (that step, counted from 0, and later ones leave them as they are); may be repeated, and of "
+          "patterns that match one parameter the last one counts")
+      .may_be_repeated();
   table.real("l1", s.trainer.l1, kNotNegative, "W", "weight of an L1 penalty: W times the sum of |w| of all weights");
   table.choice("schedule", s.schedule, all_of(kSchedules), "learning rate over time");
   const auto with_warmup = all_but("one-cycle", kSchedules);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "option_table.h"
+#include "parameter_groups.h"
 
 #include "tandem/autograd/precision.h"
 #include "tandem/core/device.h"
@@ -44,6 +45,7 @@ struct Settings {
   std::optional<std::int64_t> global_batch_size;
   std::int64_t canonical = 0;  ///< micro-batches of canonical mode; 0: not in that mode
   optim::OptimizerOptions optimizer;
+  std::vector<GroupSettings> groups;  ///< of parameters with options of their own
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;
   std::int64_t warmup_steps = 0;  ///< in place of warmup_epochs; 0: by these

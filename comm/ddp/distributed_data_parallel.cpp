@@ -81,13 +81,19 @@ struct DistributedDataParallel::State {
   Clock::time_point first_launch;
   ExchangeTotals totals;
 
+  /// On one rank: gradients that the first bucket would get.
+  std::size_t first_bucket_gets() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        plan.front(), [&](std::size_t parameter) { return autograd::requires_grad(trained[parameter]); }));
+  }
+
   /// On one rank: of a gradient that would be in the first bucket.
   void count_in_first_bucket() {
-    if (synchronising && ++first_bucket_has == plan.front().size()) first_launch = Clock::now();
+    if (synchronising && ++first_bucket_has == first_bucket_gets()) first_launch = Clock::now();
   }
 
   void finish_alone() {
-    if (!plan.empty() && first_bucket_has >= plan.front().size())
+    if (!plan.empty() && first_bucket_has > 0 && first_bucket_has >= first_bucket_gets())
       totals.window_seconds += seconds_between(first_launch, Clock::now());
     first_bucket_has = 0;
   }
@@ -173,9 +179,20 @@ struct DistributedDataParallel::State {
     take_order(std::move(known));
   }
 
+  /// Parameters that were frozen since they were given want no gradient any more, and the bucket need not wait for
+  /// theirs.
+  bool is_full(GradientBucket& bucket) const {
+    for (std::size_t i = 0; i < bucket.size(); ++i) {
+      const Tensor& parameter = bucket.parameter(i);
+      if (!bucket.has(i) && !autograd::requires_grad(parameter) && !autograd::grad(parameter).defined())
+        bucket.put(i, {}, weight);
+    }
+    return bucket.is_full();
+  }
+
   /// Strictly by index: collectives must follow each other in one order on all ranks, whatever order backward takes.
   void launch_full() {
-    while (launched < buckets.size() && buckets[launched].is_full()) {
+    while (launched < buckets.size() && is_full(buckets[launched])) {
       if (launched == 0) first_launch = Clock::now();
       totals.bytes += buckets[launched].bytes();
       buckets[launched].launch(group, launched);

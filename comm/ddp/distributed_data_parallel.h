@@ -54,8 +54,9 @@ struct DistributedOptions {
 class DistributedDataParallel {
  public:
   /// Checks that names, shapes, strides and dtypes agree on all ranks (naming the first tensor that differs), then
-  /// gives every rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a
-  /// parameter listed under two names counts once. `group` must outlive this object. Of two objects with a parameter in
+  /// gives every rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; those
+  /// that are frozen later, on all ranks alike, have none from then on, and no bucket waits for theirs. A parameter
+  /// listed under two names counts once. `group` must outlive this object. Of two objects with a parameter in
   /// common, the later one serves it: backward() throws Error for the other, but in its no_sync(). Throws Error for
   /// undefined tensors, for parameters on several devices and for buckets of less than 0 bytes.
   DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,

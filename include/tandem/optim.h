@@ -16,6 +16,7 @@
 #include "tandem/optim/l1_penalty.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/optimizer.h"
+#include "tandem/optim/parameter_group.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/optim/sgd.h"

@@ -30,6 +30,8 @@ RUN = (
     "--dataset synthetic --limit-train 480 --limit-test 64 --model mnist_cnn --layers 2 --epochs 4 "
     "--global-batch-size 16 --augment crop,flip --lr 0.005 --threads 1 --progress none --checkpoint-every 3 --keep 2 "
 )
+# Frozen in the middle of the run.
+GROUPS = "--param-group *.bias:lr-factor=2,weight-decay=0,freeze-step=60 --param-group classifier.*:schedule=cosine,momentum=0.5"
 
 
 def check(condition, text):
@@ -503,7 +505,7 @@ def main():
         elif CASE.startswith("signals"):
             stopped_runs(work, 2 if CASE == "signals_to_ranks" else 1)
         else:
-            killed_runs(work, ranks, "--precision fp16" if CASE.endswith("fp16") else "")
+            killed_runs(work, ranks, "--precision fp16" if CASE.endswith("fp16") else GROUPS)
 
 
 main()

@@ -619,6 +619,7 @@ def config():
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --batch-size 12 "
                "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
+               "--param-group *.bias:freeze-step=3,lr-factor=64;*.0.weight:weight-decay=1e-9,momentum=0,schedule=cosine,schedule-steps=7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --mixup 0.4 --cutmix 0.9 --l1 1e-6 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi --comm-progress thread --comm-timeout 12.5 --comm-checks --iface 10.0.0.0/24 "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "

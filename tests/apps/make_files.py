@@ -111,6 +111,7 @@ def make_files_in(root):
     config(at("twice.toml"), "epochs = 3\nepochs = 4\n")
     config(at("unquoted.toml"), "model = vgg_lite\n")
     config(at("both_batches.toml"), "batch-size = 8\nglobal-batch-size = 16\n")
+    config(at("groups.toml"), 'param-group = ["*.bias:lr-factor=64,weight-decay=0.25", "features.0.weight:freeze-step=3"]\n')
     config(at("momentum.toml"), "momentum = 0.9\n")
     config(at("two_lines.toml"), 'model = "two\\nlines"\n')
     config(at("notes.txt"), "my notes\n")

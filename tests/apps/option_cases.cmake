@@ -82,6 +82,48 @@ app_case(NAME "momentum of a config file on two ranks" RANKS 2 ERR "momentum.tom
 bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with --optimizer sgd"
   ARGS --optimizer rmsprop --momentum 0.5 --nesterov)
 app_case(NAME "no Nesterov's momentum is what Adam has" OUT "nesterov = false" ARGS --optimizer adam --no-nesterov --print-config)
+# Groups of parameters.
+set(groups --dataset synthetic --model mnist_cnn --layers 2 --limit-train 16 --limit-test 8 --global-batch-size 8 --epochs 1 --device cpu)
+app_case(NAME "groups of parameters are told" OUT "groups   *.bias: 3 parameters, 106 values: lr x 64, weight decay 0"
+  "         features.0.weight: 1 parameter, 864 values: momentum 0, schedule cosine, of 3 steps, frozen from step 1 on"
+  "         all others: 2 parameters" "test accuracy"
+  ARGS ${groups} --param-group *.bias:lr-factor=64,weight-decay=0
+  --param-group features.0.weight:momentum=0,schedule=cosine,schedule-steps=3,freeze-step=1)
+app_case(NAME "of patterns that match one parameter the last one counts" OUT "groups   *: 3 parameters"
+  "         *.bias: 3 parameters, 106 values: as all others"
+  ARGS ${groups} --param-group *:lr-factor=0.5 --param-group *.bias:lr-factor=1)
+app_case(NAME "groups of parameters in canonical mode on two ranks" RANKS 2 OUT "groups   *.bias: 3 parameters" "test accuracy"
+  ARGS ${groups} --canonical 2 --check-replicas --param-group *.bias:freeze-step=1)
+app_case(NAME "groups as a config file has them" OUT "param-group = \"*.bias:lr-factor=64,weight-decay=0.25"
+  " features.0.weight:freeze-step=3\"" ARGS --config app_files/groups.toml --print-config)
+app_case(NAME "groups of the command line replace the file's" OUT "param-group = \"*:momentum=0.5\""
+  ARGS --config app_files/groups.toml --param-group *:momentum=0.5 --print-config)
+app_case(NAME "no groups in place of the file's" OUT "param-group = \"none\""
+  ARGS --config app_files/groups.toml --param-group none --print-config)
+bad_input(NAME "groups, no pattern" ERR "--param-group lr-factor=2: 'lr-factor=2' is no PATTERN:KEY=VALUE,... such as" ARGS --param-group lr-factor=2)
+bad_input(NAME "groups, an empty pattern" ERR "--param-group :lr-factor=2: ':lr-factor=2' has no pattern" ARGS --param-group :lr-factor=2)
+bad_input(NAME "groups, no value" ERR "--param-group *:lr-factor: 'lr-factor' is no PATTERN:KEY=VALUE,..." ARGS --param-group *:lr-factor)
+bad_input(NAME "groups, an unknown key" ERR "--param-group *:lr-facter=2: unknown key 'lr-facter': did you mean lr-factor?"
+  ARGS --param-group *:lr-facter=2)
+bad_input(NAME "groups, a key twice" ERR "--param-group *:momentum=0,momentum=0.5: momentum is given twice for *; give it once"
+  ARGS --param-group *:momentum=0,momentum=0.5)
+bad_input(NAME "groups, a negative factor" ERR "--param-group *:lr-factor=-1: lr-factor=-1: must be a number >= 0" ARGS --param-group *:lr-factor=-1)
+bad_input(NAME "groups, a weight decay of text" ERR "weight-decay=low: must be a number >= 0" ARGS --param-group *:weight-decay=low)
+bad_input(NAME "groups, a momentum of 1" ERR "momentum=1: must be a number >= 0 and below 1" ARGS --param-group *:momentum=1)
+bad_input(NAME "groups, a step that is none" ERR "freeze-step=1.5: must be a whole number of steps, 0 or more" ARGS --param-group *:freeze-step=1.5)
+bad_input(NAME "groups, an unknown schedule" ERR "unknown schedule 'cosin': did you mean cosine?" ARGS --param-group *:schedule=cosin)
+bad_input(NAME "groups, a length without a schedule" ERR "*: schedule-steps needs a schedule=NAME" ARGS --param-group *:schedule-steps=9)
+bad_input(NAME "groups, momentum of Adam" ERR "--param-group *:momentum=0.5: --optimizer adam has no momentum; leave it out"
+  ARGS --optimizer adam --param-group *:momentum=0.5)
+bad_input(NAME "groups, nothing matches" ERR "--param-group '*.bia' matches no parameter of this" ARGS ${groups} --param-group *.bia:lr-factor=2)
+bad_input(NAME "groups, no such name" ERR "did you mean 'features.0.bias'?" ARGS ${groups} --param-group feature.0.bias:lr-factor=2)
+bad_input(NAME "groups, nothing is left" ERR "--param-group '*.bias': later patterns match all 3 parameters that it does"
+  ARGS ${groups} --param-group *.bias:lr-factor=2 --param-group *:lr-factor=3)
+bad_input(NAME "groups, all frozen" ERR "--param-group *:freeze-step=1: freezes all parameters before the run's 2 steps end"
+  ARGS ${groups} --param-group *:freeze-step=1)
+app_case(NAME "groups, all frozen at the end" OUT "test accuracy" ARGS ${groups} --param-group *:freeze-step=2)
+app_case(NAME "groups on one rank only" RANKS 2 EXIT 2 ERR "configuration differs between ranks" "--param-group"
+  ARGS ${groups} : ${groups} --param-group *:lr-factor=2)
 bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: of no use with --schedule one-cycle, only with --schedule step"
   ARGS --step-epochs 3)
 bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: of no use with --schedule cosine, only with --schedule step"

@@ -498,3 +498,24 @@ TEST_CASE("a run directory has its log and weights, and --log and --save-weights
   CHECK_THROWS_WITH(files_with({"--run-dir", "d", "--log", "d/final.safetensors"}),
                     ContainsText("--log and the weights of --run-dir are both d/final.safetensors"));
 }
+
+TEST_CASE("groups of parameters are read, written and read again") {
+  Parsed p;
+  parse(p, {"--param-group", "*.bias: freeze-step=144, lr-factor=64", "--param-group",
+            "fc.weight:momentum=0,weight-decay=1e-7,schedule=cosine,schedule-steps=75; conv*:lr-factor=1"});
+  const std::vector<GroupSettings> expected{
+      {.pattern = "*.bias", .lr_factor = 64.0, .freeze_step = 144},
+      {.pattern = "fc.weight", .weight_decay = 1e-7, .momentum = 0.0, .schedule = "cosine", .schedule_steps = 75},
+      {.pattern = "conv*"}};
+  CHECK(p.settings.groups == expected);
+  const std::string text = to_string(p.settings.groups);
+  CHECK(text ==
+        "*.bias:lr-factor=64,freeze-step=144; fc.weight:weight-decay=1e-07,momentum=0,schedule=cosine,"
+        "schedule-steps=75; conv*:lr-factor=1");
+  Parsed again;
+  parse(again, {"--param-group", text.c_str()});
+  CHECK(again.settings.groups == expected);
+  CHECK(error_of({"--param-group", "*:lr-factor=2", "--param-group", "none"}) ==
+        "--param-group *:lr-factor=2; none: 'none' is no PATTERN:KEY=VALUE,... such as "
+        "*norm*.bias:lr-factor=64,weight-decay=0");
+}

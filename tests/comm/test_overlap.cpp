@@ -145,6 +145,29 @@ TEST_CASE("an order that is given holds from the first step on") {
   CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
 }
 
+TEST_CASE("no bucket waits for the gradient of what was frozen meanwhile") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});
+  for (int step = 0; step < 4; ++step) {
+    CAPTURE(step);
+    if (step == 2) autograd::set_requires_grad(chain.parameters[3].second, false);
+    chain.forget();
+    chain.backward();
+    const Events all{"backward 3", "all-reduce 0", "backward 2", "all-reduce 1",
+                     "backward 1", "all-reduce 2", "backward 0", "all-reduce 3"};
+    const Events without_last{"backward 3", "backward 2",   "all-reduce 0", "all-reduce 1",
+                              "backward 1", "all-reduce 2", "backward 0",   "all-reduce 3"};
+    CHECK(chain.events.list == (step < 2 ? all : without_last));
+    chain.ddp->finish();
+    for (int layer = 0; layer < Chain::kLayers; ++layer) {
+      const Tensor weight = chain.parameters[static_cast<std::size_t>(layer)].second;
+      const bool is_frozen = layer == 3 && step >= 2;
+      REQUIRE(autograd::grad(weight).defined() == !is_frozen);
+      if (!is_frozen) CHECK(autograd::grad(weight).to_vector<double>() == std::vector<double>(3, layer));
+      autograd::clear_grad(weight);
+    }
+  }
+}
+
 TEST_CASE("an object whose parameters a later one serves does not take them back") {
   Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0}, {3, 2, 1, 0});
   const Tensor weight = chain.parameters[3].second;

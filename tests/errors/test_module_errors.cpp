@@ -109,6 +109,8 @@ TEST_CASE("errors of modules read as recorded", "[errors]") {
            })},
           {"add_module, nothing", own([](Own& m) { m.add("head", std::unique_ptr<Linear>()); })},
           {"requires_grad, no such name", [] { Network().layers.requires_grad("haed", false); }},
+          {"parameters, no such pattern", [] { Network().layers.parameters("heads.*"); }},
+          {"parameters, no such name", [] { Network().layers.parameters("haed.bias"); }},
           {"to, integers", [] { Network().layers.to(DType::i32); }},
           {"to, a device that is not there", [] { Network().layers.to(Device{DeviceType::cuda, 63}); }},
           {"Sequential, a null module", [] { Sequential().add(std::unique_ptr<Linear>()); }},

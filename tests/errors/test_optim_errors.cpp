@@ -37,6 +37,19 @@ std::unique_ptr<SGD> stepped(const Tensor& parameter, double momentum = 0.9) {
   return optimizer;
 }
 
+/// A group of these parameters, of an optimizer of another one.
+std::function<void()> group(std::vector<Tensor> parameters, ParameterGroup options) {
+  options.parameters = std::move(parameters);
+  return [options] { SGD({weight()}, {}).add_group(options); };
+}
+std::function<void()> group_of_one(ParameterGroup options) {
+  return [options]() mutable {
+    const Tensor w = weight();
+    options.parameters = {w};
+    SGD({w}, {}).add_group(options);
+  };
+}
+
 std::unique_ptr<Schedule> constant() { return std::make_unique<ConstantSchedule>(); }
 
 }  // namespace
@@ -73,6 +86,42 @@ TEST_CASE("errors of optimizers read as recorded", "[errors]") {
           {"RMSprop, eps", rmsprop({.eps = -1.0})},
           {"RMSprop, weight_decay", rmsprop({.weight_decay = -1.0})},
           {"RMSprop, momentum", rmsprop({.momentum = -1.0})},
+          {"a group without parameters", group({}, {})},
+          {"a group of an undefined parameter", group({Tensor()}, {})},
+          {"a group of another's parameter", group({weight()}, {})},
+          {"a group, lr_factor", group_of_one({.lr_factor = -1.0})},
+          {"a group, weight_decay", group_of_one({.weight_decay = kNan})},
+          {"a group, momentum", group_of_one({.momentum = -0.5})},
+          {"a group, freeze_step", group_of_one({.freeze_step = -1})},
+          {"a group of Adam, weight_decay",
+           [] {
+             const Tensor w = weight();
+             Adam({w}, {}).add_group({.parameters = {w}, .weight_decay = -1.0});
+           }},
+          {"a group of Adam, momentum",
+           [] {
+             const Tensor w = weight();
+             Adam({w}, {}).add_group({.parameters = {w}, .momentum = 0.9});
+           }},
+          {"a group of RMSprop, momentum",
+           [] {
+             const Tensor w = weight();
+             RMSprop({w}, {}).add_group({.parameters = {w}, .momentum = HUGE_VAL});
+           }},
+          {"a parameter in two groups",
+           [] {
+             const Tensor w = weight();
+             SGD sgd({w}, {});
+             sgd.add_group({.parameters = {w}});
+             sgd.add_group({.parameters = {w}});
+           }},
+          {"a group behind a step",
+           [] {
+             const Tensor w = weight();
+             stepped(w)->add_group({.parameters = {w}});
+           }},
+          {"set_lr_factor", [] { SGD({weight()}, {}).set_lr_factor(kNan); }},
+          {"begin_step", [] { SGD({weight()}, {}).begin_step(-1); }},
           {"set_lr", [] { SGD({weight()}, {}).set_lr(-1.0); }},
           {"set_value, another shape", [] { SGD({weight()}, {}).set_value(0, Tensor::zeros({3, 2})); }},
           {"make_optimizer, an unknown name", [] { make_optimizer({weight()}, {.name = "adan"}); }},

@@ -249,6 +249,35 @@ TEST_CASE("frozen parameters get no gradient and stay as they are") {
   CHECK_FALSE(autograd::requires_grad(net(Tensor::full({1, 4}, 1.0, {.dtype = DType::f64}))));
 }
 
+TEST_CASE("parameters are found by patterns of their names") {
+  Initializer initializer(1);
+  const Net net(initializer);
+  const NamedTensors named = net.named_parameters();
+  for (const std::string pattern : {"*", "*.bias", "blocks.*", "blocks.?.weight", "body.[bw]*", "body.bias"}) {
+    CAPTURE(pattern);
+    std::vector<std::string> expected;  // by other means
+    for (const auto& [name, tensor] : named) {
+      const bool fits = pattern == "*"          ? true
+                        : pattern == "*.bias"   ? name.ends_with(".bias")
+                        : pattern == "blocks.*" ? name.starts_with("blocks.")
+                        : pattern == "blocks.?.weight"
+                            ? name.starts_with("blocks.") && name.size() == 15 && name.ends_with(".weight")
+                        : pattern == "body.[bw]*" ? name.starts_with("body.b") || name.starts_with("body.w")
+                                                  : name == pattern;
+      if (fits) expected.push_back(name);
+    }
+    std::vector<std::string> found;
+    for (const Tensor& parameter : net.parameters(pattern))
+      for (const auto& [name, tensor] : named)
+        if (tensor.is_same(parameter)) found.push_back(name);
+    CHECK(found == expected);
+    CHECK_FALSE(expected.empty());
+  }
+  CHECK(error_of([&] { return net.parameters("block.0.weight"); }) ==
+        "'block.0.weight' matches no parameter of this Net: did you mean 'blocks.0.weight'?; named_parameters() lists "
+        "them");
+}
+
 TEST_CASE("freezing what is not there is refused, with the nearest name") {
   Initializer initializer(1);
   Net net(initializer);

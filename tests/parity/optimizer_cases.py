@@ -26,6 +26,11 @@ OPTIMIZERS = {
     "rmsprop_momentum": dict(name="rmsprop", lr=1e-3, momentum=0.9, weight_decay=0.01),
     "rmsprop_centered": dict(name="rmsprop", lr=1e-3, centered=True, alpha=0.9),
 }
+# Two of four parameters: one in all that a group may say, frozen behind step 13; one by a schedule of its own.
+GROUPS = [
+    dict(parameters=[2], lr_factor=4.0, weight_decay=0.002, momentum=0.5, freeze_step=13),
+    dict(parameters=[0], weight_decay=0.0, momentum=0.0, schedule=dict(name="cosine", duration=15)),
+]
 SCHEDULES = {
     "constant": dict(name="constant"),
     "step": dict(name="step", period=6, gamma=0.5),
@@ -120,12 +125,35 @@ class Lookahead:
 UPDATES = {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop}
 
 
-def error_bounds(parameters, gradients, rates, optimizer, clip_norm):
+def without_momentum(groups):
+    """For optimizers that have none."""
+    return [{key: value for key, value in group.items() if key != "momentum"} for group in groups]
+
+
+def group_of(optimizer, parameter):
+    return next((group for group in optimizer.get("groups", []) if parameter in group["parameters"]), {})
+
+
+def rates_of(optimizer, schedule, parameter):
+    """Of each step until it is frozen."""
+    group = group_of(optimizer, parameter)
+    rates = learning_rates(
+        {**optimizer, "lr": optimizer["lr"] * group.get("lr_factor", 1.0)}, group.get("schedule", schedule), STEPS
+    )
+    return rates[: group.get("freeze_step", STEPS)]
+
+
+def error_bounds(parameters, gradients, schedule, optimizer, clip_norm):
     """Errors of the last parameters and of the gradient norms, in units of u."""
-    options = {key: value for key, value in optimizer.items() if key not in ("name", "lr")}
+    common = {key: value for key, value in optimizer.items() if key not in ("name", "lr", "groups")}
+    options, rates = [], []
+    for i in range(len(parameters)):
+        group = group_of(optimizer, i)
+        options.append({**common, **{key: group[key] for key in ("weight_decay", "momentum") if key in group}})
+        rates.append(rates_of(optimizer, schedule, i))
     update = UPDATES[optimizer["name"]]
     tracked, states, norms = [Tracked(p) for p in parameters], [{} for _ in parameters], []
-    for step, lr in enumerate(rates):
+    for step in range(STEPS):
         grads = [Tracked(g[step]) for g in gradients]
         if clip_norm:
             squares = sum(((g * g).sum() for g in grads), Tracked(0.0))
@@ -133,7 +161,9 @@ def error_bounds(parameters, gradients, rates, optimizer, clip_norm):
             norms.append(float(norm.error))
             if norm.value > clip_norm:
                 grads = [g * (constant(clip_norm) / (norm + constant(1e-6))) for g in grads]
-        tracked = [update(p, g, state, step + 1, lr, **options) for p, g, state in zip(tracked, grads, states)]
+        for i, gradient in enumerate(grads):
+            if step < len(rates[i]):
+                tracked[i] = update(tracked[i], gradient, states[i], step + 1, rates[i][step], **options[i])
     return [p.error for p in tracked], np.array(norms)
 
 
@@ -142,9 +172,14 @@ def run_torch(parameters, gradients, optimizer, schedule, clip_norm, dtype):
     leaves = [torch.from_numpy(np.array(p)).to(dtype).requires_grad_() for p in parameters]
     stepper = make_optimizer(leaves, optimizer, schedule)
     norms = []
+    rates = [rates_of(optimizer, schedule, i) for i in range(len(leaves))]
+    groups = optimizer.get("groups", [])
     for step in range(STEPS):
-        for leaf, gradient in zip(leaves, gradients):
-            leaf.grad = torch.from_numpy(np.array(gradient[step])).to(dtype)
+        for i, (leaf, gradient) in enumerate(zip(leaves, gradients)):
+            leaf.grad = torch.from_numpy(np.array(gradient[step])).to(dtype) if step < len(rates[i]) else None
+        for number, group in enumerate(groups):
+            if "schedule" in group:
+                stepper.optimizer.param_groups[1 + number]["lr"] = rates[group["parameters"][0]][step]
         if clip_norm:
             norms.append(clip(leaves, clip_norm))
         stepper.step()
@@ -230,7 +265,7 @@ def make_case(name, optimizer, schedule, clip_norm, generator, dtype):
     rates = learning_rates(optimizer, schedule, STEPS)
     truth, norms = run_torch(parameters, gradients, optimizer, schedule, clip_norm, torch.float64)
     peer, _ = run_torch(parameters, gradients, optimizer, schedule, clip_norm, torch.float32)
-    errors, norm_errors = error_bounds(parameters, gradients, rates, optimizer, clip_norm)
+    errors, norm_errors = error_bounds(parameters, gradients, schedule, optimizer, clip_norm)
     factor = SAFETY * UNIT_ROUNDOFF[dtype] * (2.0 if dtype == "f64" else 1.0)
 
     def expect(result):
@@ -263,6 +298,10 @@ def cases():
     for dtype in ("f64", "f32"):
         for name, optimizer in OPTIMIZERS.items():
             yield make_case(name, optimizer, SCHEDULES["constant"], 0.0, generator, dtype)
+        for name in ("nesterov", "momentum_dampening", "adam_amsgrad", "adamw", "rmsprop_momentum", "rmsprop_centered"):
+            has_momentum = OPTIMIZERS[name]["name"] in ("sgd", "rmsprop")
+            grouped = {**OPTIMIZERS[name], "groups": GROUPS if has_momentum else without_momentum(GROUPS)}
+            yield make_case(f"groups_{name}", grouped, SCHEDULES["step"], 0.0, generator, dtype)
         for name, schedule in {**SCHEDULES, **LINEAR_SCHEDULES}.items():
             yield make_case(f"schedule_{name}", OPTIMIZERS["momentum"], schedule, 0.0, generator, dtype)
         yield make_case("clip_grad_norm", OPTIMIZERS["momentum"], SCHEDULES["cosine"], 4.0, generator, dtype)

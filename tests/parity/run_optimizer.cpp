@@ -67,6 +67,23 @@ std::unique_ptr<Schedule> make_schedule(const json& o) {
   return std::make_unique<OneCycleSchedule>(o.at("total_steps"), options);
 }
 
+namespace {
+
+void add_groups(const json& o, Optimizer& optimizer) {
+  for (const json& description : o.value("groups", json::array())) {
+    ParameterGroup group{.lr_factor = description.value("lr_factor", 1.0)};
+    for (const std::size_t index : description.at("parameters"))
+      group.parameters.push_back(optimizer.parameters().at(index));
+    if (description.contains("weight_decay")) group.weight_decay = description.at("weight_decay");
+    if (description.contains("momentum")) group.momentum = description.at("momentum");
+    if (description.contains("schedule")) group.schedule = make_schedule(description.at("schedule"));
+    if (description.contains("freeze_step")) group.freeze_step = description.at("freeze_step");
+    optimizer.add_group(std::move(group));
+  }
+}
+
+}  // namespace
+
 NamedTensors run_optimizer(const CaseFile& file) {
   const json& o = file.description;
   const std::int64_t steps = o.at("steps");
@@ -80,7 +97,7 @@ NamedTensors run_optimizer(const CaseFile& file) {
   }
   const auto optimizer = make_optimizer(o.at("optimizer"), parameters);
   const auto schedule = make_schedule(o.at("schedule"));
-  const double base_lr = optimizer->lr();
+  add_groups(o.at("optimizer"), *optimizer);
 
   // A buffer that each step leaves something else in, as batch norm does.
   const Tensor statistics = file.find("statistics");
@@ -101,7 +118,7 @@ NamedTensors run_optimizer(const CaseFile& file) {
       autograd::set_grad(parameters[i], gradients[i].select(0, step).clone());
     }
     if (clip_norm > 0) norms.push_back(clip_grad_norm(parameters, clip_norm));
-    optimizer->set_lr(base_lr * schedule->lr_factor(static_cast<double>(step)));
+    optimizer->set_lr_factor(schedule->lr_factor(static_cast<double>(step)));
     rates.push_back(optimizer->lr());
     optimizer->step();
     if (!lookahead) continue;

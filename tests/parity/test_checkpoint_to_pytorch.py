@@ -51,6 +51,8 @@ SEEDS = 20  # of which one keeps clear of kinks
 RUNS = {
     "momentum": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov false --weight-decay 0.01",
     "nesterov": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov --weight-decay 0.01",
+    "groups": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov --weight-decay 0.01 "
+    "--param-group *.bias:lr-factor=2,weight-decay=0 --param-group classifier.*:momentum=0.5,lr-factor=0.5",
     "plain": "--optimizer sgd --lr 0.02 --momentum 0 --weight-decay 0",
     "adam": "--optimizer adam --lr 0.002 --weight-decay 0.01",
     "adamw": "--optimizer adamw --lr 0.002 --weight-decay 0.1",
@@ -119,9 +121,10 @@ def excess(stray, allowed):
     return max((share, name) for name, share in shares.items())
 
 
-def optimizer_of(group, parameters):
+def optimizer_of(name, groups, parameters):
+    parameters = list(parameters)
     kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
-    return kinds[group](parameters, lr=0.1)
+    return kinds[name]([{"params": [parameters[place] for place in group["params"]]} for group in groups], lr=0.1)
 
 
 def model_of(case):
@@ -144,13 +147,16 @@ def go_on(saved, data, dtype, case):
     name = RUNS[case].split()[1]
     model = torch_models.make_model(model, in_channels=1, image_size=SIDE, classes=10, **own).to(dtype)
     model.load_state_dict(saved["model"])
-    optimizer = optimizer_of(name, model.parameters())
+    optimizer = optimizer_of(name, saved["optimizer"]["param_groups"], model.parameters())
     optimizer.load_state_dict(saved["optimizer"])
     for _ in range(STEPS):
         optimizer.zero_grad()
         functional.cross_entropy(model(data[0].to(dtype)), data[1]).backward()
         optimizer.step()
-    return {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    places = [place for group in saved["optimizer"]["param_groups"] for place in group["params"]]
+    state = optimizer.state_dict()["state"]  # numbered group by group
+    by_place = {places[number]: entry for number, entry in state.items()}
+    return {"model": model.state_dict(), "optimizer": {"state": dict(sorted(by_place.items()))}}
 
 
 def run_clear_of_kinks(case, options, folder, data):

@@ -25,7 +25,9 @@ class Stepper:
 
 def make_optimizer(parameters, description, schedule):
     options = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in description.items() if key != "name"
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in description.items()
+        if key not in ("name", "groups")
     }
     kinds = {
         "sgd": torch.optim.SGD,
@@ -33,6 +35,18 @@ def make_optimizer(parameters, description, schedule):
         "adamw": torch.optim.AdamW,
         "rmsprop": torch.optim.RMSprop,
     }
+    groups = description.get("groups", [])
+    if groups:
+        grouped = {index for group in groups for index in group["parameters"]}
+        rest = [parameter for index, parameter in enumerate(parameters) if index not in grouped]
+        parameters = [{"params": rest}] + [
+            {
+                "params": [parameters[index] for index in group["parameters"]],
+                "lr": options["lr"] * group.get("lr_factor", 1.0),
+                **{key: group[key] for key in ("weight_decay", "momentum") if key in group},
+            }
+            for group in groups
+        ]
     optimizer = kinds[description["name"]](parameters, **options)
     return Stepper(optimizer, make_scheduler(optimizer, schedule))
 
@@ -71,7 +85,8 @@ def make_scheduler(optimizer, schedule):
 
 
 def learning_rates(description, schedule, steps):
-    """The learning rate of each step."""
+    """The learning rate of each step, for parameters in no group."""
+    description = {key: value for key, value in description.items() if key != "groups"}
     parameter = torch.zeros((), requires_grad=True)
     parameter.grad = torch.zeros(())
     stepper, rates = make_optimizer([parameter], description, schedule), []

@@ -22,7 +22,7 @@
 
 namespace tandem::test {
 
-constexpr std::int64_t kEpochs = 2, kBatch = 8, kImages = 28;
+constexpr std::int64_t kFreezeStep = 6, kEpochs = 2, kBatch = 8, kImages = 28;
 
 inline double mean_output(const Tensor& output, const Tensor&) { return autograd::sum(output).item(); }
 
@@ -39,6 +39,9 @@ struct Settings {
   std::int64_t epochs = kEpochs;
   double lr = 0.05;  // of SGD
   train::EarlyStopping stopping = {};
+  /// Biases at another rate, without momentum and weight decay; the first weight by a schedule of its own, and frozen
+  /// in the middle of the second epoch.
+  bool groups = false;
 };
 
 /// A small network with batch norm and dropout, and all that its training takes.
@@ -87,6 +90,15 @@ struct Run {
     } else {
       optimizer =
           std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = settings.lr, .momentum = 0.9});
+    }
+    if (settings.groups) {
+      optimizer->add_group({.parameters = model.parameters("*.bias"),
+                            .lr_factor = 4.0,
+                            .weight_decay = 0.0,
+                            .momentum = settings.adam ? std::nullopt : std::optional(0.0)});
+      optimizer->add_group({.parameters = model.parameters("0.weight"),
+                            .schedule = std::make_shared<optim::StepSchedule>(3.0, 0.5),
+                            .freeze_step = kFreezeStep});
     }
     if (settings.init_scale > 0.0)
       scaler = optim::GradScaler(optim::GradScalerOptions{.init_scale = settings.init_scale, .growth_interval = 3});

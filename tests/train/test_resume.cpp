@@ -25,8 +25,10 @@ TEST_CASE("a run that goes on behind any step ends with the bits of one that was
       Settings{.dtype = DType::f16, .init_scale = 4e5}, Settings{.stream = true}, Settings{.ema = 0.9},
       Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9}, Settings{.lookahead = 3},
       Settings{.adam = true, .dtype = DType::bf16, .lookahead = 3},
-      Settings{.dtype = DType::f16, .init_scale = 4e5, .lookahead = 2});
-  CAPTURE(settings.adam, settings.accumulation, name_of(settings.dtype), settings.stream, settings.lookahead);
+      Settings{.dtype = DType::f16, .init_scale = 4e5, .lookahead = 2}, Settings{.ema = 0.9, .groups = true},
+      Settings{.dtype = DType::f16, .init_scale = 4e5, .groups = true}, Settings{.adam = true, .groups = true});
+  CAPTURE(settings.adam, settings.accumulation, name_of(settings.dtype), settings.stream, settings.lookahead,
+          settings.groups);
   comm::ProcessGroup group(comm::make_self_backend());
   const TemporaryDirectory folder;
   const auto path = [&](std::int64_t step) { return (folder.path() / fmt::format("{}.safetensors", step)).string(); };
@@ -132,8 +134,11 @@ TEST_CASE("ranks go on with the same bits, and another number of ranks with the 
   const TemporaryDirectory folder;
   const std::string path = (folder.path() / "state.safetensors").string();
   const bool looks_ahead = GENERATE(false, true);
-  const Settings settings{
-      .adam = true, .local = GENERATE(true, false), .ema = looks_ahead ? 0.0 : 0.9, .lookahead = looks_ahead ? 3 : 0};
+  const Settings settings{.adam = true,
+                          .local = GENERATE(true, false),
+                          .ema = looks_ahead ? 0.0 : 0.9,
+                          .lookahead = looks_ahead ? 3 : 0,
+                          .groups = GENERATE(false, true)};
   std::vector<Trace> whole(2), resumed(2);
   run_thread_ranks(2, [&](comm::ProcessGroup& group) {
     Run run(settings, group);
