@@ -267,12 +267,17 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   if (end == StepsEnd::diverged) record.diverged = divergence();
   phases_.end(&PhaseTimes::communication);
   record.test_loss = record.test_accuracy = std::nan("");
-  const bool is_evaluated = end == StepsEnd::complete && fill_in_evaluation(record, observer);
-  if (!is_evaluated) {
+  bool is_whole = end == StepsEnd::complete;
+  if (is_whole && is_evaluated(epoch)) {
+    is_whole = fill_in_evaluation(record, observer);
+  } else if (is_whole) {
+    sync_replicas();
+  }
+  fill_in_circumstances(record);
+  if (!is_whole) {
     record.stopped = !record.diverged;
     is_resumed_ = true;
     record.best = best_epoch_.best();
-    fill_in_circumstances(record);
     record.seconds = end_epoch_time();
     return record;
   }

@@ -57,6 +57,9 @@ struct TrainerOptions {
   optim::LookaheadOptions lookahead = {.every = 0};
   /// The views of which evaluations average the outputs; their loss, metrics and details are those of the averages.
   TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::none;
+  /// Epochs between two evaluations; the run's last epoch is evaluated anyway. The others' records have no figures of
+  /// validation and test. Not with `early_stopping`.
+  std::int64_t evaluate_every = 1;
   EarlyStopping early_stopping = {};  ///< by `best_by`
   /// Which figure makes an epoch the best. Nothing: the loss of validation, of test or of training, the first that
   /// there is.
@@ -265,6 +268,8 @@ class Trainer {
   data::Batch next_batch();
   Computed compute(const data::Batch& batch, double start);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
+  bool is_evaluated(std::int64_t epoch) const;
+  void sync_replicas();
   bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
   std::optional<Scores> evaluate(data::Loader& loader, const char* split, const TrainObserver& observer);
   bool fill_in_test(EpochRecord& record, const TrainObserver& observer);

@@ -53,6 +53,10 @@ void check_options(const TrainerOptions& options) {
           options.lookahead.every);
   require(options.lookahead.every == 0 || options.ema == 0.0,
           "trainer: both ema and lookahead average the weights; leave one out");
+  require(options.evaluate_every >= 1, "trainer: evaluate_every {} must be 1 epoch or more", options.evaluate_every);
+  require(options.evaluate_every == 1 || options.early_stopping.patience == 0,
+          "trainer: early stopping counts epochs that were no better, so that each must be evaluated: leave "
+          "evaluate_every or early_stopping out");
   require(!options.detailed || options.loss == nullptr,
           "trainer: details of an evaluation are those of classes, and a loss function was given: leave one out");
   require(options.max_skipped_steps >= 0, "trainer: max_skipped_steps {} must be 0 (no limit) or more",
@@ -121,12 +125,12 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
          text_of("validation", parts.validation_loader) +
          fmt::format(
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
-             "early_stopping={}\nbest_by={}\nema={}\nlookahead={}, {}, "
+             "evaluate_every={}\nearly_stopping={}\nbest_by={}\nema={}\nlookahead={}, {}, "
              "{}\nviews={}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
              "steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
-             to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
+             options.evaluate_every, to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
              options.lookahead.decay, options.lookahead.power, name_of(options.test_time_augmentation),
              options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps) +
          text_of(parts.optimizer.groups());

@@ -13,13 +13,23 @@
 
 namespace tandem::train {
 
-/// Of validation where there is that, else of test. False if the observer ended it.
-bool Trainer::fill_in_evaluation(EpochRecord& record, const TrainObserver& observer) {
+/// Whether this epoch, whose steps are done, is one of those that are evaluated.
+bool Trainer::is_evaluated(std::int64_t epoch) const {
+  return epoch % options_.evaluate_every == 0 || epoch == last_epoch_ || step_ >= last_step_;
+}
+
+/// Makes the model the same on all ranks, as an epoch's end has it.
+void Trainer::sync_replicas() {
   check_buffers();
   // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
   parts_.replicas.sync_buffers();
   if (options_.check_replicas) parts_.replicas.check_replicas();
   sync_averages();
+}
+
+/// Of validation where there is that, else of test. False if the observer ended it.
+bool Trainer::fill_in_evaluation(EpochRecord& record, const TrainObserver& observer) {
+  sync_replicas();
   if (parts_.validation_loader == nullptr) {
     if (!fill_in_test(record, observer)) return false;
   } else {
@@ -29,7 +39,6 @@ bool Trainer::fill_in_evaluation(EpochRecord& record, const TrainObserver& obser
     record.validation_accuracy = test_scoring_.accuracy(scores->metrics);
     record.validation_metrics = test_scoring_.values(*scores);
   }
-  fill_in_circumstances(record);
   return true;
 }
 
@@ -128,7 +137,7 @@ EpochRecord Trainer::evaluate_only(const TrainObserver& observer) {
   may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;
   last.stopped =
       !fill_in_evaluation(last, observer) || (parts_.validation_loader != nullptr && !fill_in_test(last, observer));
-  if (last.stopped) fill_in_circumstances(last);
+  fill_in_circumstances(last);
   last.best = best_epoch_.best();
   last.stopped_early = best_epoch_.should_stop();
   last.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

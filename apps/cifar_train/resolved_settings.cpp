@@ -56,6 +56,10 @@ void resolve_best_by(Settings& s) {
           "--best-by {}: with --validation-split the test images are evaluated once, at the end; choose "
           "validation_accuracy or validation_loss",
           name_of(*s.best_by));
+  require(s.trainer.early_stopping.patience == 0 || s.trainer.evaluate_every == 1,
+          "--evaluate-every {}: --early-stopping counts epochs that were no better, so that each must be evaluated; "
+          "leave one out",
+          s.trainer.evaluate_every);
   require(s.trainer.early_stopping.patience == 0 || *s.best_by != BestBy::train_loss,
           "--early-stopping {}: the training loss tells nothing of other images; choose another --best-by",
           to_string(s.trainer.early_stopping));

@@ -203,6 +203,10 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real("clip-norm", s.trainer.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
   table.real("label-smoothing", s.trainer.label_smoothing, kUpToOne, "S",
              "share of the target spread over all classes");
+  table
+      .integer("evaluate-every", s.trainer.evaluate_every, {1},
+               "evaluate behind every N-th epoch, and behind the last one")
+      .no_effect_on_result();
   table.parsed("early-stopping", s.trainer.early_stopping, "PATIENCE[,MIN_DELTA]", train::parse_early_stopping,
                "end the run after PATIENCE epochs that were no better by --best-by (by more than MIN_DELTA; of "
                "accuracy in percent); 0: never");

@@ -633,7 +633,7 @@ def config():
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
     of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
-    averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six".split()  # does not go with --ema
+    averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six --evaluate-every 3".split()  # do not go with --ema and --early-stopping
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
     for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)

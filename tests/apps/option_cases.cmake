@@ -29,6 +29,8 @@ bad_input(NAME "early stopping by what is trained on" ERR "--early-stopping 3: t
   ARGS --early-stopping 3 --best-by train_loss)
 bad_input(NAME "early stopping without patience" ERR "--early-stopping soon: 'soon' is not PATIENCE[,MIN_DELTA]" ARGS --early-stopping soon)
 bad_input(NAME "an average that forgets nothing" ERR "--ema 1: must be below 1" ARGS --ema 1)
+bad_input(NAME "early stopping without each evaluation" ERR "--evaluate-every 2: --early-stopping counts epochs"
+  ARGS --evaluate-every 2 --early-stopping 3)
 bad_input(NAME "two averages of the weights" ERR "--lookahead 5 and --ema 0.9 both average the weights; leave one out"
   ARGS --ema 0.9 --lookahead 5)
 bad_input(NAME "slow weights that never move" ERR "--lookahead-decay 1.5: must be below 1" ARGS --lookahead 5 --lookahead-decay 1.5)

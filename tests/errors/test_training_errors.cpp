@@ -99,6 +99,8 @@ TEST_CASE("errors of trainers' options read as recorded", "[errors]") {
           {"lookahead", makes({.lookahead = {.every = -1}})},
           {"lookahead, decay", makes({.lookahead = {.every = 5, .decay = 1.5}})},
           {"lookahead, power", makes({.lookahead = {.every = 5, .power = -1.0}})},
+          {"evaluate_every 0", makes({.evaluate_every = 0})},
+          {"evaluate_every and early stopping", makes({.evaluate_every = 2, .early_stopping = {.patience = 3}})},
           {"lookahead and ema", makes({.ema = 0.9, .lookahead = {.every = 5}})},
           {"views of what are no images",
            [] {

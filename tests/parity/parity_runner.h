@@ -5,6 +5,7 @@
 #include "tandem/kernels/pool/pool2d_options.h"
 #include "tandem/layers/module.h"
 #include "tandem/layers/safetensors.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
 
@@ -42,11 +43,15 @@ NamedTensors run_optimizer(const CaseFile& file);
 /// <stem>.weights.safetensors.
 NamedTensors run_model(const CaseFile& file);
 
-/// {"kind": "training", ...}: the losses of one step per batch; the trained weights go to <stem>.trained.safetensors.
+/// {"kind": "training", ...}: the losses of one step per batch; the trained weights go to <stem>.trained.safetensors. With
+/// "lookahead" as above, these are the slow ones.
 NamedTensors run_training(const CaseFile& file);
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const json& description, std::vector<Tensor> parameters);
 std::unique_ptr<optim::Schedule> make_schedule(const json& description);
+/// "groups" of an optimizer's description, by the places of parameters.
+void add_groups(const json& description, optim::Optimizer& optimizer);
+optim::LookaheadOptions lookahead_options(const json& description);
 
 /// A value of a JSON object as {height, width}.
 HeightWidth pair_of(const json& options, const char* key, HeightWidth otherwise);

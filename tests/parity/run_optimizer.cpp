@@ -67,8 +67,6 @@ std::unique_ptr<Schedule> make_schedule(const json& o) {
   return std::make_unique<OneCycleSchedule>(o.at("total_steps"), options);
 }
 
-namespace {
-
 void add_groups(const json& o, Optimizer& optimizer) {
   for (const json& description : o.value("groups", json::array())) {
     ParameterGroup group{.lr_factor = description.value("lr_factor", 1.0)};
@@ -82,7 +80,9 @@ void add_groups(const json& o, Optimizer& optimizer) {
   }
 }
 
-}  // namespace
+LookaheadOptions lookahead_options(const json& o) {
+  return {.every = o.at("every"), .decay = o.at("decay"), .power = o.at("power")};
+}
 
 NamedTensors run_optimizer(const CaseFile& file) {
   const json& o = file.description;
@@ -104,11 +104,9 @@ NamedTensors run_optimizer(const CaseFile& file) {
   const Tensor buffer = statistics.defined() ? statistics.select(0, 0).clone() : Tensor();
   std::optional<Lookahead> lookahead;
   if (o.contains("lookahead")) {
-    const json& l = o.at("lookahead");
     NamedTensors tensors{{"buffer", buffer}};
     for (std::size_t i = 0; i < parameters.size(); ++i) tensors.emplace_back(fmt::format("{}", i), parameters[i]);
-    lookahead.emplace(tensors, *optimizer,
-                      LookaheadOptions{.every = l.at("every"), .decay = l.at("decay"), .power = l.at("power")});
+    lookahead.emplace(tensors, *optimizer, lookahead_options(o.at("lookahead")));
   }
 
   std::vector<double> rates, norms;

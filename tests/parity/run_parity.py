@@ -21,8 +21,8 @@ GROUPS = {
             "image_cases", "exact_cases"),
     "layers": ("layer_cases", "model_cases"),
     "optimizers": ("optimizer_cases",),
-    "training": ("training_cases",),
-    "short_training": ("short_training_cases",),
+    "training": ("training_cases", "recipe_cases"),
+    "short_training": ("short_training_cases", "recipe_cases"),
 }
 WHOLE_GROUPS = ("ops", "layers", "optimizers", "training")
 

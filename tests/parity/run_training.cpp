@@ -5,6 +5,8 @@
 #include "tandem/optim/clip_grad_norm.h"
 #include "tests/parity/parity_runner.h"
 
+#include <optional>
+
 namespace tandem::parity {
 
 namespace {
@@ -48,21 +50,28 @@ NamedTensors run_training(const CaseFile& file) {
   const auto model = load_model(file);
   const std::vector<Tensor> parameters = model->parameters();
   const auto optimizer = make_optimizer(o.at("optimizer"), parameters);
+  add_groups(o.at("optimizer"), *optimizer);
   const auto schedule = make_schedule(o.at("schedule"));
-  const double base_lr = optimizer->lr(), clip_norm = o.at("clip_norm"), label_smoothing = o.at("label_smoothing");
+  const double clip_norm = o.at("clip_norm"), label_smoothing = o.at("label_smoothing");
   const Tensor images = file.at("images"), labels = file.at("labels");
+
+  std::optional<optim::Lookahead> lookahead;
+  if (o.contains("lookahead")) lookahead.emplace(model->state_dict(), *optimizer, lookahead_options(o.at("lookahead")));
 
   std::vector<double> losses;
   for (std::int64_t step = 0; step < images.size(0); ++step) {
     optimizer->zero_grad();
+    optimizer->begin_step(step);
     const Tensor logits = (*model)(images.select(0, step));
     const Tensor loss = autograd::softmax_cross_entropy(logits, labels.select(0, step).contiguous(), label_smoothing);
     autograd::backward(loss);
     if (clip_norm > 0) optim::clip_grad_norm(parameters, clip_norm);
-    optimizer->set_lr(base_lr * schedule->lr_factor(static_cast<double>(step)));
+    optimizer->set_lr_factor(schedule->lr_factor(static_cast<double>(step)));
     optimizer->step();
+    if (lookahead) lookahead->after_step(step + 1, images.size(0));
     losses.push_back(loss.item());
   }
+  if (lookahead) lookahead->finish();
   layers::write_safetensors(file.stem + ".trained.safetensors", model->state_dict());
   return {{"losses", Tensor::from(losses, {images.size(0)})}};
 }

@@ -15,6 +15,8 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 using namespace tandem;
 
@@ -64,6 +66,33 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 }  // namespace
+
+TEST_CASE("with evaluate_every some epochs and the last one are evaluated, and training is the same") {
+  const auto train_for = [](std::int64_t epochs, std::int64_t every) {
+    Run run(20, 10);
+    std::vector<bool> evaluated;
+    auto trainer = run.trainer({.epochs = epochs, .evaluate_every = every});
+    const train::EpochRecord last = trainer.run({.epoch = [&](const train::EpochRecord& record) {
+      CHECK(std::isnan(record.test_loss) == std::isnan(record.test_accuracy));
+      CHECK(record.world_size == 1);
+      evaluated.push_back(!std::isnan(record.test_loss));
+    }});
+    CHECK(std::isfinite(last.test_loss));
+    return std::pair(evaluated, run.weights());
+  };
+  const auto [all, weights] = train_for(5, 1);
+  CHECK(all == std::vector<bool>(5, true));
+  const auto [some, same_weights] = train_for(5, 2);
+  CHECK(some == std::vector<bool>{false, true, false, true, true});
+  CHECK(same_weights == weights);
+  CHECK(train_for(3, 100).first == std::vector<bool>{false, false, true});
+
+  Run run(20, 10);  // two steps in an epoch
+  auto by_steps = run.trainer({.epochs = 10, .steps = 3, .evaluate_every = 10});
+  const train::EpochRecord last = by_steps.run({});
+  CHECK(last.epoch == 2);
+  CHECK(std::isfinite(last.test_loss));
+}
 
 TEST_CASE("an epoch reports each step, and counts each image once") {
   Run run(22, 4);
