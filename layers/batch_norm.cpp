@@ -2,6 +2,7 @@
 #include "tandem/layers/batch_norm.h"
 
 #include "tandem/autograd/functions/batch_norm.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/core/out.h"
 
 namespace tandem::layers {
@@ -19,6 +20,7 @@ BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
   num_batches_tracked_ = Initializer::buffer({}, 0.0, DType::i64);
   register_parameter("weight", weight_);
   register_parameter("bias", bias_);
+  if (!options.train_weight) autograd::set_requires_grad(weight_, false);
   register_buffer("running_mean", running_mean_);
   register_buffer("running_var", running_var_);
   register_buffer("num_batches_tracked", num_batches_tracked_);
@@ -35,7 +37,8 @@ Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const 
 }
 
 std::string BatchNorm2d::describe() const {
-  return fmt::format("{}({})", options_.relu ? "BatchNormReLU" : "BatchNorm2d", weight_.size(0));
+  return fmt::format("{}({}{})", options_.relu ? "BatchNormReLU" : "BatchNorm2d", weight_.size(0),
+                     options_.train_weight ? "" : ", fixed weight");
 }
 
 }  // namespace tandem::layers

@@ -6,12 +6,15 @@
 
 namespace tandem::layers {
 
-/// PyTorch's names and defaults; weight and bias are always there.
+/// PyTorch's names and defaults; weight and bias are always there, and in the state dict.
 struct BatchNorm2dOptions {
   std::int64_t channels = 0;  ///< C of the input [N,C,H,W]
   double momentum = 0.1;      ///< share of each batch in the running statistics
   double eps = 1e-5;          ///< added to the variance
   bool relu = false;          ///< fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+  /// Off: the weight, or gain, stays 1. It is a frozen parameter (Module::requires_grad()), as in PyTorch after
+  /// `norm.weight.requires_grad = False`: names and files are the same as with one that is trained.
+  bool train_weight = true;
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]

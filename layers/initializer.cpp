@@ -2,9 +2,11 @@
 #include "tandem/layers/initializer.h"
 
 #include "tandem/autograd/variable.h"
+#include "tandem/core/describe.h"
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tandem::layers {
@@ -59,6 +61,16 @@ Tensor Initializer::kaiming_uniform(const Shape& shape, std::int64_t fan_in) {
 }
 
 Tensor Initializer::constant(const Shape& shape, double value) { return as_parameter(Tensor::full(shape, value)); }
+
+void set_identity_filters(const Tensor& weight) {
+  require(weight.defined() && weight.rank() == 4,
+          "set_identity_filters: needs the weight [K, C, R, S] of a convolution, got {}", weight);
+  const std::int64_t filters = std::min(weight.size(0), weight.size(1));
+  const Tensor plain = weight.detach();
+  plain.narrow(0, 0, filters).zero();
+  for (std::int64_t i = 0; i < filters; ++i)
+    plain.select(0, i).select(0, i).select(0, weight.size(2) / 2).select(0, weight.size(3) / 2).fill(1.0);
+}
 
 Tensor Initializer::buffer(const Shape& shape, double value, DType dtype) {
   const MemoryTagScope scope(MemoryTag::parameters);

@@ -40,4 +40,15 @@ class Initializer {
   std::uint32_t drawn_ = 0;
 };
 
+/// Makes filters 0 to min(K, C) - 1 of a convolution's weight [K, C, R, S] the identity: filter i is 1 at channel i in
+/// the middle (R / 2, S / 2), else 0. The others stay as they are. Odd kernels with the padding that keeps the size
+/// then pass their input on in the first channels. torch.nn.init.dirac_(weight[:C]), which networks with K >= C have.
+/// Throws Error unless the weight has four dimensions.
+/// Example:
+///     Initializer initializer(1);
+///     const Tensor weight = initializer.kaiming_uniform({64, 24, 3, 3}, 24 * 3 * 3);
+///     set_identity_filters(weight);
+///     const double middle = weight.to_vector<double>()[4];  // 1
+void set_identity_filters(const Tensor& weight);
+
 }  // namespace tandem::layers

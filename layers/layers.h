@@ -23,3 +23,4 @@
 #include "tandem/layers/pooling.h"
 #include "tandem/layers/residual.h"
 #include "tandem/layers/sequential.h"
+#include "tandem/layers/whitening.h"

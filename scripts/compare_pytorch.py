@@ -46,6 +46,7 @@ MODELS = {
     "small_cnn": dict(in_channels=3, image_size=32),
     "mnist_cnn": dict(in_channels=1, image_size=28, layers=10),
     "resnet18": dict(in_channels=3, image_size=32),
+    "airbench94": dict(in_channels=3, image_size=32),
 }
 ALL_SIZES = {"vgg_lite": (128, 32), "small_cnn": (128, 32), "mnist_cnn": (128, 32), "resnet18": (64,)}
 OURS = "ours"  # begins the names of our processes; behind it the code that convolves
@@ -411,7 +412,7 @@ def main():
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak):.2f}")
         return 0
-    ratios = {(model, size): compare(arguments, model, size, peak) for model in MODELS for size in ALL_SIZES[model]}
+    ratios = {(model, size): compare(arguments, model, size, peak) for model, sizes in ALL_SIZES.items() for size in sizes}
     print()
     for (model, size), ratio in sorted(ratios.items(), key=lambda entry: entry[0] == ("vgg_lite", 128)):
         print(f"{model}, batch {size}: {ratio:.2f}")

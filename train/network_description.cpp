@@ -85,6 +85,7 @@ layers::Metadata to_metadata(const NetworkDescription& network) {
           {"layers", std::to_string(model.layers)},
           {"shared_weights", model.shared_weights ? "true" : "false"},
           {"batch_norm", model.batch_norm ? "true" : "false"},
+          {"width", fmt::format("{}", model.width)},
           {"classes", text_of(network.class_names)},
           {"mean", text_of(network.mean)},
           {"deviation", text_of(network.deviation)}};
@@ -98,6 +99,7 @@ NetworkDescription read_network(const layers::Metadata& metadata) {
   network.model.layers = number<std::int64_t>(metadata, "layers");
   network.model.shared_weights = truth(metadata, "shared_weights");
   network.model.batch_norm = truth(metadata, "batch_norm");
+  if (metadata.contains("width")) network.model.width = number<double>(metadata, "width");
   const Json classes = Json::parse(entry(metadata, "classes"), nullptr, false);
   require(classes.is_array() && !classes.empty(), "'classes' is no list of names");
   network.model.classes = static_cast<std::int64_t>(classes.size());

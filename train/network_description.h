@@ -22,10 +22,11 @@ struct NetworkDescription {
 NetworkDescription describe_network(const layers::ModelOptions& model, const data::ImageDataset& images);
 
 /// As entries of a safetensors file: "model", "dataset", "image" ("3x32x32"), "layers", "shared_weights", "batch_norm",
-/// and "classes", "mean" and "deviation" as lists in JSON.
+/// "width", and "classes", "mean" and "deviation" as lists in JSON.
 layers::Metadata to_metadata(const NetworkDescription& network);
 
-/// What to_metadata() was given. Throws Error, which says what is missing or wrong, for other entries.
+/// What to_metadata() was given. Throws Error, which says what is missing or wrong, for other entries. Without "width"
+/// it is 1.
 /// Example:
 ///     #include "tandem/data/synthetic.h"
 ///     const data::ImageDataset images = data::make_synthetic({.count = 8});

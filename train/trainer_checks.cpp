@@ -129,8 +129,8 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
              "{}\nviews={}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
              "steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
-             options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
-             options.evaluate_every, to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
+             options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics, options.evaluate_every,
+             to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.lookahead.every,
              options.lookahead.decay, options.lookahead.power, name_of(options.test_time_augmentation),
              options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps) +
          text_of(parts.optimizer.groups());

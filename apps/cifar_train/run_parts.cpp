@@ -9,11 +9,15 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/data/stratified_split.h"
+#include "tandem/layers/whitening.h"
 #include "tandem/train/smallest_part.h"
 #include "tandem/train/weights.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <vector>
 
 namespace tandem::apps {
 namespace {
@@ -31,6 +35,16 @@ void hold_out(Data& loaded, const Settings& s) {
   }
 }
 
+/// Makes layers of a network that are made of images from the first of those that it is to learn, as they are. Every
+/// rank does so alike.
+void initialize_from_images(layers::Module& model, const data::ImageDataset& images) {
+  if (layers::whitening_layers(model).empty()) return;
+  constexpr std::int64_t kMostImages = 5000;
+  std::vector<std::int64_t> first(static_cast<std::size_t>(std::min(images.size(), kMostImages)));
+  std::iota(first.begin(), first.end(), std::int64_t{0});
+  layers::initialize_from(model, images.get_batch(first, 0, {}).front());
+}
+
 std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageDataset& images, Device device) {
   layers::ModelOptions options = s.model;
   options.in_channels = images.channels();
@@ -39,7 +53,11 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
   options.seed = s.trainer.seed;
   auto model = layers::make_model(options);
   model->to(device);
-  if (s.load_weights.empty()) return model;
+  if (s.load_weights.empty()) {
+    // --resume auto begins anew where there is no checkpoint.
+    if (s.resume.empty() || s.resume == "auto") initialize_from_images(*model, images);
+    return model;
+  }
   try {
     train::load_weights(*model, s.model.name, s.load_weights);
   } catch (const Error& error) {

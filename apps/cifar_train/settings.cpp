@@ -20,6 +20,7 @@ namespace {
 constexpr RealLimits kPositive{.least = 0.0, .above = true};
 constexpr RealLimits kNotNegative{.least = 0.0};
 constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
+constexpr RealLimits kWidths{.least = 0.0, .most = layers::kMostWidth, .above = true};
 constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
 
 constexpr std::array<std::string_view, 5> kSchedules{"one-cycle", "cosine", "linear", "step", "constant"};
@@ -87,6 +88,7 @@ void describe_model(OptionTable& table, Settings& s) {
   using layers::ModelEntry;
   const auto with_layers = layers::model_names(&ModelEntry::has_layers);
   const auto with_batch_norm = layers::model_names(&ModelEntry::takes_batch_norm);
+  const auto with_width = layers::model_names(&ModelEntry::has_width);
   const auto with_drop_path = layers::model_names(&ModelEntry::has_drop_path);
   table.choice("model", s.model.name, layers::model_names(), "network");
   table.integer("layers", s.model.layers, {0, 1000}, of_these(with_layers, "number of convolutions; 0: 4"))
@@ -97,6 +99,8 @@ void describe_model(OptionTable& table, Settings& s) {
       .only_for("model", with_layers);
   table.flag("batch-norm", s.model.batch_norm, of_these(with_batch_norm, "batch norm after each convolution"))
       .only_for("model", with_batch_norm);
+  table.real("width", s.model.width, kWidths, "F", of_these(with_width, "factor of the channels"))
+      .only_for("model", with_width);
   table.real("dropout", s.model.dropout, kBelowOne, "P",
              "probability to drop, before the last linear layer (vgg_lite: after each hidden one)");
   table

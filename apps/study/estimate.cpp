@@ -22,10 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Settings that decide how fast an image is learnt; others decide how many there are.
-constexpr std::string_view kOfSpeed[] = {"dataset",   "data",           "model",      "layers",
-                                         "precision", "ranks",          "replicas",   "backend",
-                                         "threads",   "device",         "conv-impl",  "comm-algorithm",
-                                         "hosts",     "shared-weights", "batch-norm", "simulate-network"};
+constexpr std::string_view kOfSpeed[] = {
+    "dataset",  "data",           "model",      "layers",           "precision", "ranks",
+    "replicas", "backend",        "threads",    "device",           "conv-impl", "comm-algorithm",
+    "hosts",    "shared-weights", "batch-norm", "simulate-network", "width"};
 constexpr double kTestShare = 1.0 / 3.0;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 

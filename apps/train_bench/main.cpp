@@ -145,6 +145,8 @@ int run(int argc, char** argv) {
   };
   app.add_option("--model", settings.model.name, one_of(layers::model_names()));
   number("--layers", settings.model.layers, 0, "Convolutions of mnist_cnn (0: its default)", 1000);
+  expect_finite_number(
+      *app.add_option("--width", settings.model.width, "Factor of the channels of the airbench networks"));
   number("--in-channels", settings.model.in_channels, 1, "Channels of the images", 1 << 20);
   number("--image-size", settings.model.image_size, 1, "Height and width, pixels", 1 << 16);
   number("--batch-size", settings.batch_size, 1, "Images per step");

@@ -16,3 +16,4 @@
 #include "tandem/layers/random_state.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/layers/summary.h"
+#include "tandem/layers/symmetric_eigen.h"

@@ -48,10 +48,40 @@ constexpr ModelEntry kModels[] = {
      .has_batch_norm = true,
      .takes_batch_norm = false,
      .has_drop_path = true},
+    {.name = "airbench94",
+     .make = airbench94,
+     .smallest_image = 9,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_drop_path = false,
+     .has_width = true},
+    {.name = "airbench95",
+     .make = airbench95,
+     .smallest_image = 9,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_drop_path = false,
+     .has_width = true},
+    {.name = "airbench96",
+     .make = airbench96,
+     .smallest_image = 9,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_drop_path = true,
+     .has_width = true},
 };
 
 /// "only mnist_cnn"
 std::string only(bool ModelEntry::* with) { return "only " + one_of(model_names(with)); }
+
+/// "a, b and c"
+std::string all_of(const std::vector<std::string>& names) {
+  const std::span<const std::string> first(names.data(), names.size() - 1);
+  return fmt::format("{}{}{}", fmt::join(first, ", "), first.empty() ? "" : " and ", names.back());
+}
 
 }  // namespace
 
@@ -84,12 +114,16 @@ std::unique_ptr<Module> make_model(const ModelOptions& options) {
   require(network.has_batch_norm || network.takes_batch_norm || !options.batch_norm,
           "model {} has no batch norm; {} takes it as an option", name,
           one_of(model_names(&ModelEntry::takes_batch_norm)));
+  require(network.has_width || options.width == 1.0, "model {} has a fixed width; {} take a factor", name,
+          all_of(model_names(&ModelEntry::has_width)));
+  require(options.width > 0.0 && options.width <= kMostWidth, "model {}: width must be above 0 and at most {}, got {}",
+          name, kMostWidth, options.width);
   require(options.dropout >= 0.0 && options.dropout < 1.0, "model {}: dropout must be in [0, 1), got {}", name,
           options.dropout);
   require(options.drop_path >= 0.0 && options.drop_path < 1.0, "model {}: drop_path must be in [0, 1), got {}", name,
           options.drop_path);
   require(network.has_drop_path || options.drop_path == 0.0, "model {} has no residual branches to drop; {} do", name,
-          fmt::join(model_names(&ModelEntry::has_drop_path), " and "));
+          all_of(model_names(&ModelEntry::has_drop_path)));
 
   auto model = network.make(options);
   model->set_random_state(std::make_shared<RandomState>(options.seed));

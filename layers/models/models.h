@@ -18,12 +18,17 @@ struct ModelOptions {
   std::int64_t layers = 0;         ///< mnist_cnn: convolutions; 0: 4
   bool shared_weights = false;     ///< mnist_cnn: all but the first convolution are one
   bool batch_norm = false;         ///< vgg_lite, mnist_cnn; the others always have it
+  double width = 1.0;              ///< airbench94, 95, 96: factor of the channels behind the first layer
   double dropout = 0.0;            ///< before the last linear layer; vgg_lite: after each hidden one
-  double drop_path = 0.0;  ///< resnet9, resnet18: of the last residual branch; of the l-th of L it is l / L of this
-  std::uint64_t seed = 0;  ///< of the initial weights and of dropout's masks
+  double drop_path =
+      0.0;  ///< resnet9, resnet18, airbench96: of the last residual branch; of the l-th of L it is l / L of this
+  std::uint64_t seed = 0;                                      ///< of the initial weights and of dropout's masks
   kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;  ///< of all convolutions
   kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;  ///< of all linear layers
 };
+
+/// Of ModelOptions::width.
+inline constexpr double kMostWidth = 16.0;
 
 /// One network, and which of the options it has a use for.
 struct ModelEntry {
@@ -34,6 +39,7 @@ struct ModelEntry {
   bool has_batch_norm;                                           ///< always
   bool takes_batch_norm;                                         ///< ModelOptions::batch_norm
   bool has_drop_path;                                            ///< ModelOptions::drop_path
+  bool has_width = false;                                        ///< ModelOptions::width
 };
 
 /// All networks, in the order in which programs list them.
@@ -42,7 +48,8 @@ std::span<const ModelEntry> models();
 /// Names of the networks, or of those that have a use for an option: model_names(&ModelEntry::has_drop_path).
 std::vector<std::string> model_names(bool ModelEntry::* with = nullptr);
 
-/// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation, in
+/// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation (or
+/// what networks.h says of it; initialize_from() of layers/whitening.h goes on with that of airbench94, 95 and 96), in
 /// training mode, its random state at step 0 of options.seed (the trainer sets its own). Equal options give equal
 /// weights. Throws Error for an unknown name (suggesting the nearest) and for options that do not fit the network.
 /// Example:

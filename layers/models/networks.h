@@ -1,7 +1,8 @@
-// The networks, one function each; make_model has checked the options. Every network is a tree of Sequentials, so its
-// PyTorch twin is an nn.Sequential(OrderedDict(...)) of nn.Sequentials with the same state dict. Numbers within a
-// Sequential count ReLU, pooling and Flatten modules, and vgg_lite's Dropout ones; the others have a module "dropout"
-// before their last linear layer where they are asked for it, and resnets a "drop_path" in each residual block.
+// The networks, one function each; make_model has checked the options. All but the airbench networks are trees of
+// Sequentials, so that their PyTorch twins are nn.Sequential(OrderedDict(...)) of nn.Sequentials with the same state
+// dict. Numbers within a Sequential count ReLU, pooling and Flatten modules, and vgg_lite's Dropout ones; the others
+// have a module "dropout" before their last linear layer where they are asked for it, and those with residual blocks a
+// "drop_path" in each.
 // Example:
 //     const std::unique_ptr<Module> network = small_cnn({.classes = 100, .seed = 1});
 //     const Tensor logits = (*network)(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 100]
@@ -50,5 +51,27 @@ std::unique_ptr<Module> resnet9(const ModelOptions& options);
 /// ResNet-18 for small images: a 3x3 stem of stride 1 and no max-pool, else torchvision's resnet18 and its names:
 /// conv1, bn1, layer{1..4}.{0,1}.{conv1,bn1,conv2,bn2,downsample.0,downsample.1}, fc.
 std::unique_ptr<Module> resnet18(const ModelOptions& options);
+
+/// The network of the CIFAR-10 speed runs (Jordan: "94% on CIFAR-10 in 3.29 seconds on a single GPU", arXiv
+/// 2404.00498): 1,971,352 trained parameters at width 1, 236 million floating-point operations forward per 3x32x32
+/// image. Convolutions in groups are 3x3 (padding 1, no bias); activations are exact GELUs:
+///   0:  whitening 2x2 without padding, c->8c channels, with a bias (Whitening2d); 1: GELU
+///   2:  group 8c->64;  3: group 64->256;  4: group 256->256
+///       conv1, max-pool 2 (an odd last row and column are left out), norm1, GELU, conv2, norm2, GELU
+///   5:  max-pool of all that is left;  6: flatten;  7: linear 256 -> classes without bias;  8: times 1/9
+/// Batch norms have a fixed weight of 1, a trained bias, eps 1e-12 and momentum 0.4. At first, filters of convolutions
+/// are the identity as far as there are input channels (set_identity_filters()), and the whitening's filters are drawn:
+/// initialize_from() makes them of images. `width` multiplies the channels of the groups, rounded. Names are those of
+/// the network in legacy/airbench94.py of KellerJordan/cifar10-airbench, whose state dict fits:
+/// {0,7}.weight, 0.bias, {2,3,4}.{conv1,norm1,conv2,norm2}.
+std::unique_ptr<Module> airbench94(const ModelOptions& options);
+
+/// The same with groups of 128, 384 and 384 channels: legacy/airbench95.py.
+std::unique_ptr<Module> airbench95(const ModelOptions& options);
+
+/// The same with groups of 128, 384 and 512 channels of three convolutions, the last two with a residual around them,
+/// and momentum 0.1: legacy/airbench96.py. Behind the first GELU, whose output is x, a group has
+///       conv2, norm2, GELU, conv3, norm3, + x, GELU
+std::unique_ptr<Module> airbench96(const ModelOptions& options);
 
 }  // namespace tandem::layers

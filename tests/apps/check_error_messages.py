@@ -99,6 +99,7 @@ CASES = [
     ("cifar_train --device cpu --conv-impl cudnn", "NO-CUDA"),
     ("cifar_train --conv-impl onednn --precision fp16",),
     ("cifar_train --dataset synthetic --drop-path 0.5",),
+    ("cifar_train --dataset synthetic --width 0.5",),
     (SMALL + "--augment crop-reflect=32",),
     (SMALL + "--augment cutout-inside=33",),
     (SMALL + "--drop-last --batch-size 32",),

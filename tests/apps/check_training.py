@@ -250,6 +250,75 @@ def own_images():
     check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
 
 
+def whitening():
+    """Filters of a whitening layer are made of the first training images, at the start of a run and never again."""
+    own_images()
+    with open(path("train-images-idx3-ubyte"), "rb") as file:
+        pixels = file.read()[16:]
+    side, mean, deviation, eps = 12, 0.1307, 0.3081, 5e-4  # of MNIST
+    images = len(pixels) // (side * side)
+
+    def moments(count):
+        """P^T P / n of 2x2 patches, which have the numbers 00 01 10 11."""
+        values = [(pixel / 255 - mean) / deviation for pixel in pixels[:count * side * side]]
+        sums, patches = [[0.0] * 4 for _ in range(4)], count * (side - 1) ** 2
+        for image in range(count):
+            for row in range(side - 1):
+                for column in range(side - 1):
+                    first = (image * side + row) * side + column
+                    patch = [values[first + offset] for offset in (0, 1, side, side + 1)]
+                    for i in range(4):
+                        for j in range(4):
+                            sums[i][j] += patch[i] * patch[j] / patches
+        return sums
+
+    def check_filters(name, count):
+        matrix, filters = moments(count), [list(weights(name)["0.weight"][4 * i:4 * i + 4]) for i in range(8)]
+        check(all(filters[4 + i] == [-value for value in filters[i]] for i in range(4)), f"{name}: no negatives: {filters}")
+        last, trace = math.inf, 0.0
+        for i, filter in enumerate(filters[:4]):
+            # A filter is v / sqrt(lambda + eps), and v of length 1.
+            value = 1 / norm(filter) ** 2 - eps
+            trace += value
+            check(value <= last * (1 + 1e-6) + 1e-9, f"{name}: {value} behind {last}")
+            last = value
+            for j, other in enumerate(filters[:4]):
+                product = sum(filter[k] * matrix[k][l] * other[l] for k in range(4) for l in range(4))
+                expected = value / (value + eps) if i == j else 0.0
+                check(abs(product - expected) < 1e-4, f"{name}: filters {i} and {j}: {product}, not {expected}")
+        whole = sum(matrix[i][i] for i in range(4))
+        check(abs(trace - whole) < 1e-4 * whole, f"{name}: eigenvalues add up to {trace}, the trace is {whole}")
+
+    net = f"--dataset mnist --data {FOLDER} --model airbench94 --width 0.0625 --global-batch-size 20 --lr 0.01 "
+    train("start", net + f"--epochs 0 --save-weights {path('start')}")
+    check_filters("start", images)
+    train("end", net + f"--epochs 1 --save-weights {path('end')}")
+    before, after = weights("start"), weights("end")
+    check(before["0.weight"] == after["0.weight"], "training changes the filters")
+    check(set(before["2.norm1.weight"]) == {1.0} == set(after["2.norm1.weight"]), "training changes weights of batch norm")
+    for name in ("0.bias", "2.conv1.weight", "2.norm1.bias", "7.weight"):
+        check(before[name] != after[name], f"training does not change {name}")
+    train("part", net + f"--limit-train 7 --epochs 0 --save-weights {path('part')}")
+    check_filters("part", 7)
+    train("replicas", net + f"--epochs 1 --replicas 2 --check-replicas --augment crop,flip --save-weights {path('replicas')}")
+    check(weights("replicas")["0.weight"] == before["0.weight"], "two ranks have other filters")
+    # Weights that are given are kept, also where the images are others.
+    train("loaded", net + f"--limit-train 7 --epochs 0 --load-weights {path('end')} --save-weights {path('loaded')}")
+    check(weights("loaded") == after, "weights that were loaded are changed")
+    # A run that goes on has the bits of one that was not interrupted; without a checkpoint --resume auto begins anew.
+    run = [PROGRAM, "--threads", "1", "--progress", "none", "--run-dir", path("kept"), "--resume", "auto"] + net.split()
+    for steps in (5, 20):
+        done = subprocess.run(run + ["--steps", str(steps)], text=True, env=environment(), timeout=800,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check(done.returncode == 0, done.stdout)
+        check(weights("kept/final.safetensors")["0.weight"] == before["0.weight"], f"other filters at step {steps}")
+    # What was saved is classified by a network of that width.
+    write_png("grey.png", [bytes([100] * 12)] * 12)
+    done = subprocess.run([os.path.join(os.path.dirname(PROGRAM), "tandem"), "predict", "--weights", path("end"), path("grey.png")],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(), timeout=100)
+    check(done.returncode == 0 or "built without" in done.stdout, done.stdout)
+
+
 def write_png(name, rows, colours=1):
     """8 bits a colour."""
     def chunk(kind, data):
@@ -630,18 +699,19 @@ def config():
     of_vgg_lite = ("--model vgg_lite --batch-norm --dropout 0.25 --epochs 9.9 --schedule linear --warmup-steps 7 "
                    "--warmup-start-factor 0.2 --final-lr-factor 0.07").split()  # does not go with --steps and --schedule step
     of_resnet = "--model resnet9 --drop-path 0.25".split()
+    of_airbench = "--model airbench94 --width 0.5".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
     of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
     averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six --evaluate-every 3".split()  # do not go with --ema and --early-stopping
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, options):
+    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, of_airbench, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + of_airbench + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 
@@ -890,7 +960,7 @@ def check_uneven(options, layouts):
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, trace, config,
+        cases = (learning, determinism, files, logs, full_disks, own_images, whitening, prediction, run_directories, profile, trace, config,
                  empty_paths, standard_output, precision, exact_sgd,
                  replicas, few_threads, canonical, exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()

@@ -320,6 +320,10 @@ bad_input(NAME "threads without replicas" ERR "--backend threads: joins ranks th
   ARGS --backend threads)
 bad_input(NAME "canonical and autotune" ERR "--canonical 4" "--autotune" ARGS --canonical 4 --autotune)
 bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --drop-path 0.5)
+bad_input(NAME "model has one width" ERR "--width 0.5: of no use with --model small_cnn, only with airbench94, airbench95, airbench96"
+  ARGS --dataset synthetic --width 0.5)
+bad_input(NAME "no width" ERR "--width 0: must be above 0" ARGS --model airbench94 --width 0)
+bad_input(NAME "large width" ERR "--width 17: must be at most 16" ARGS --model airbench94 --width 17)
 
 app_case(NAME "ranks do not divide the batch" RANKS 2 EXIT 2 ERR "--global-batch-size 31" "2 ranks"
   ARGS --global-batch-size 31)

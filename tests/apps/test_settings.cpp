@@ -270,6 +270,8 @@ TEST_CASE("a warm-up that makes no sense is refused") {
         "--warmup-steps 8: 8 steps of warm-up must be less than the 8 of the run");
   CHECK(refusal({"--steps", "4", "--warmup-epochs", "1.5"}) ==
         "--warmup-epochs 1.5: 6 steps of warm-up must be less than the 4 of the run");
+}
+
 TEST_CASE("slow weights and views are settings of the trainer") {
   Parsed p;
   parse(p, {"--lookahead", "6", "--lookahead-decay", "0.9", "--lookahead-power", "2", "--tta", "six"});

@@ -155,6 +155,8 @@ TEST_CASE("errors of modules read as recorded", "[errors]") {
            }},
           {"make_model, an unknown name", [] { make_model({.name = "resnet81"}); }},
           {"make_model, an option it has no use for", [] { make_model({.name = "resnet9", .layers = 3}); }},
+          {"make_model, a width it has no use for", [] { make_model({.name = "resnet9", .width = 0.5}); }},
+          {"make_model, no width", [] { make_model({.name = "airbench94", .width = 0.0}); }},
           {"make_model, images too small", [] { make_model({.name = "vgg_lite", .image_size = 4}); }},
           {"make_model, no classes", [] { make_model({.classes = 0}); }},
       });
@@ -184,6 +186,11 @@ TEST_CASE("errors of layers' options read as recorded", "[errors]") {
                    {"BatchNorm2d, channels", makes<BatchNorm2d>({.channels = 0})},
                    {"BatchNorm2d, momentum", makes<BatchNorm2d>({.channels = 3, .momentum = 1.5})},
                    {"BatchNorm2d, eps", makes<BatchNorm2d>({.channels = 3, .eps = -1.0})},
+                   {"Whitening2d, in", makes<Whitening2d>({.in = 0})},
+                   {"Whitening2d, kernel", makes<Whitening2d>({.kernel = {2, -1}})},
+                   {"Whitening2d, a large patch", makes<Whitening2d>({.in = 64, .kernel = 5})},
+                   {"Whitening2d, eps", makes<Whitening2d>({.eps = 0.0})},
+                   {"set_identity_filters, a matrix", [] { set_identity_filters(Tensor::zeros({4, 3})); }},
                    {"LayerNorm, no sizes", makes<LayerNorm>({})},
                    {"LayerNorm, a size of 0", makes<LayerNorm>({.normalized_shape = {4, 0}})},
                    {"LayerNorm, eps", makes<LayerNorm>({.normalized_shape = {4}, .eps = kNan})},
@@ -209,33 +216,40 @@ TEST_CASE("errors of layers' options read as recorded", "[errors]") {
 }
 
 TEST_CASE("errors of layers' inputs read as recorded", "[errors]") {
-  check_errors("layer_inputs",
-               {
-                   {"Linear, width", calls<Linear>({.in = 4, .out = 3}, {2, 5})},
-                   {"Linear, a number", calls<Linear>({.in = 4, .out = 3}, {})},
-                   {"Linear, integers", calls<Linear>({.in = 4, .out = 3}, {2, 4}, DType::i64)},
-                   {"Conv2d, channels", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {1, 4, 8, 8})},
-                   {"Conv2d, no batch", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {3, 8, 8})},
-                   {"Conv2d, a small image", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {1, 3, 2, 8})},
-                   {"ConvTranspose2d, channels", calls<ConvTranspose2d>({.in = 3, .out = 4}, {1, 4, 8, 8})},
-                   {"BatchNorm2d, channels", calls<BatchNorm2d>({.channels = 3}, {2, 4, 8, 8})},
-                   {"BatchNorm2d, one value per channel", calls<BatchNorm2d>({.channels = 3}, {1, 3, 1, 1})},
-                   {"LayerNorm, width", calls<LayerNorm>({.normalized_shape = {4}}, {2, 5})},
-                   {"GroupNorm, channels", calls<GroupNorm>({.groups = 2, .channels = 4}, {2, 6, 3})},
-                   {"Embedding, floats", calls<Embedding>({.num_embeddings = 5, .embedding_dim = 2}, {3})},
-                   {"Embedding, no such row",
-                    [] {
-                      Embedding layer({.num_embeddings = 5, .embedding_dim = 2}, initializer());
-                      layer(Tensor::full({3}, 5.0, {.dtype = DType::i64}));
-                    }},
-                   {"MaxPool2d, a small image", calls<MaxPool2d>({.kernel = 3}, {1, 3, 2, 8})},
-                   {"DropPath, a number", [] { DropPath{0.5}(Tensor::full({}, 1.0)); }},
-                   {"Flatten, a number", [] { Flatten{}(Tensor::full({}, 1.0)); }},
-                   {"Residual, another shape",
-                    [] {
-                      auto body = std::make_unique<Sequential>();
-                      body->add<Linear>({.in = 4, .out = 3}, initializer());
-                      Residual{std::move(body)}(Tensor::zeros({2, 4}));
-                    }},
-               });
+  check_errors(
+      "layer_inputs",
+      {
+          {"Linear, width", calls<Linear>({.in = 4, .out = 3}, {2, 5})},
+          {"Linear, a number", calls<Linear>({.in = 4, .out = 3}, {})},
+          {"Linear, integers", calls<Linear>({.in = 4, .out = 3}, {2, 4}, DType::i64)},
+          {"Conv2d, channels", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {1, 4, 8, 8})},
+          {"Conv2d, no batch", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {3, 8, 8})},
+          {"Conv2d, a small image", calls<Conv2d>({.in = 3, .out = 4, .kernel = 3}, {1, 3, 2, 8})},
+          {"ConvTranspose2d, channels", calls<ConvTranspose2d>({.in = 3, .out = 4}, {1, 4, 8, 8})},
+          {"BatchNorm2d, channels", calls<BatchNorm2d>({.channels = 3}, {2, 4, 8, 8})},
+          {"BatchNorm2d, one value per channel", calls<BatchNorm2d>({.channels = 3}, {1, 3, 1, 1})},
+          {"Whitening2d, channels", calls<Whitening2d>({}, {1, 4, 8, 8})},
+          {"Whitening2d, images of other channels",
+           [] { Whitening2d({}, initializer()).initialize(Tensor::zeros({1, 4, 8, 8})); }},
+          {"Whitening2d, small images", [] { Whitening2d({}, initializer()).initialize(Tensor::zeros({4, 3, 1, 8})); }},
+          {"Whitening2d, images of NaN",
+           [] { Whitening2d({}, initializer()).initialize(Tensor::full({4, 3, 8, 8}, kNan)); }},
+          {"LayerNorm, width", calls<LayerNorm>({.normalized_shape = {4}}, {2, 5})},
+          {"GroupNorm, channels", calls<GroupNorm>({.groups = 2, .channels = 4}, {2, 6, 3})},
+          {"Embedding, floats", calls<Embedding>({.num_embeddings = 5, .embedding_dim = 2}, {3})},
+          {"Embedding, no such row",
+           [] {
+             Embedding layer({.num_embeddings = 5, .embedding_dim = 2}, initializer());
+             layer(Tensor::full({3}, 5.0, {.dtype = DType::i64}));
+           }},
+          {"MaxPool2d, a small image", calls<MaxPool2d>({.kernel = 3}, {1, 3, 2, 8})},
+          {"DropPath, a number", [] { DropPath{0.5}(Tensor::full({}, 1.0)); }},
+          {"Flatten, a number", [] { Flatten{}(Tensor::full({}, 1.0)); }},
+          {"Residual, another shape",
+           [] {
+             auto body = std::make_unique<Sequential>();
+             body->add<Linear>({.in = 4, .out = 3}, initializer());
+             Residual{std::move(body)}(Tensor::zeros({2, 4}));
+           }},
+      });
 }

@@ -65,6 +65,7 @@ std::vector<std::vector<float>> gradients_of(const ModelOptions& options, Device
   autograd::backward(loss);
   std::vector<std::vector<float>> result;
   for (const Tensor& parameter : model->parameters()) {
+    if (!autograd::requires_grad(parameter)) continue;  // frozen ones get none
     const Tensor gradient = autograd::grad(parameter);
     if (counts != nullptr) CHECK(gradient.is_same(autograd::gradient_place(parameter)));
     result.push_back(gradient.to_vector<float>());

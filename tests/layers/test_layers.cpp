@@ -59,6 +59,37 @@ TEST_CASE("weights are uniform in +-1/sqrt(fan_in), drawn by seed and index, wha
   for (const double value : linear.parameters()[0].to_vector<double>()) CHECK(std::abs(value) <= 0.1 * (1 + 1e-6));
 }
 
+TEST_CASE("identity filters pass the input on, and the others are as they were drawn") {
+  for (const std::int64_t out : {2, 3, 5}) {
+    INFO(out << " filters");
+    Initializer initializer(3), same(3);
+    const Conv2d conv({.in = 3, .out = out, .kernel = kThree, .padding = 1, .bias = false}, initializer);
+    const Conv2d drawn({.in = 3, .out = out, .kernel = kThree, .padding = 1, .bias = false}, same);
+    set_identity_filters(conv.weight());
+    const auto values = conv.weight().to_vector<float>(), before = drawn.weight().to_vector<float>();
+    for (std::size_t k = 0; k < static_cast<std::size_t>(out); ++k) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t tap = 0; tap < 9; ++tap) {
+          const std::size_t i = (k * 3 + c) * 9 + tap;
+          CHECK(values[i] == (k >= 3 ? before[i] : k == c && tap == 4 ? 1.0f : 0.0f));
+        }
+      }
+    }
+    CHECK(autograd::requires_grad(conv.weight()));
+  }
+  Initializer initializer(3);
+  Conv2d conv({.in = 3, .out = 5, .kernel = kThree, .padding = 1, .bias = false}, initializer);
+  set_identity_filters(conv.weight());
+  const Tensor x = integers({2, 3, 6, 5}, 1);
+  CHECK(conv(x).detach().narrow(1, 0, 3).to_vector<float>() == x.to_vector<float>());
+  const Tensor even = Tensor::full({1, 1, 2, 4}, 7.0);
+  set_identity_filters(even);
+  CHECK(even.to_vector<float>() == std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0});  // at (1, 2)
+  CHECK_THROWS_WITH(
+      set_identity_filters(Tensor::zeros({3, 3})),
+      ContainsText("set_identity_filters: needs the weight [K, C, R, S] of a convolution, got f32[3, 3]"));
+}
+
 TEST_CASE("a transposed convolution draws its weights by the output channels of a group, as PyTorch does") {
   Initializer initializer(3);
   const ConvTranspose2d twice({.in = 32, .out = 8, .kernel = {2, 2}, .stride = {2, 2}, .groups = 2}, initializer);

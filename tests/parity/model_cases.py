@@ -33,6 +33,10 @@ MODELS = {
     "mnist_cnn_shared": dict(name="mnist_cnn", in_channels=1, layers=5, shared_weights=True),
     "resnet9": dict(name="resnet9"),
     "resnet18": dict(name="resnet18"),
+    # Images whose odd rows and columns are left out before each pool.
+    "airbench94": dict(name="airbench94", image_size=32, width=0.25),
+    "airbench95": dict(name="airbench95", image_size=28, in_channels=1, width=0.125),
+    "airbench96": dict(name="airbench96", image_size=32, width=0.125),
 }
 
 
@@ -94,7 +98,8 @@ def one_pass(model, images, labels):
     loss = functional.cross_entropy(logits, labels)
     loss.backward()
     results = {"logits": logits.detach(), "loss": loss.detach()}
-    results.update({f"grad.{name}": parameter.grad for name, parameter in model.named_parameters()})
+    trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    results.update({f"grad.{name}": parameter.grad for name, parameter in trained})
     results.update({f"state.{name}": buffer for name, buffer in model.named_buffers()})
     return {name: np.array(tensor.double().numpy()) for name, tensor in results.items()}
 
@@ -134,7 +139,7 @@ def clear_batch(twin, model, size, seed):
 
 
 def make_cases(name, model, training, seed):
-    model = {**model, "image_size": 8}
+    model = {"image_size": 8, **model}
     twin = build(model, seed).train(training)
     images, labels = clear_batch(twin, model, 2, 1000 * seed)
     truth, peers = variants(twin, images, labels, one_pass)

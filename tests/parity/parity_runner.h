@@ -43,8 +43,8 @@ NamedTensors run_optimizer(const CaseFile& file);
 /// <stem>.weights.safetensors.
 NamedTensors run_model(const CaseFile& file);
 
-/// {"kind": "training", ...}: the losses of one step per batch; the trained weights go to <stem>.trained.safetensors. With
-/// "lookahead" as above, these are the slow ones.
+/// {"kind": "training", ...}: the losses of one step per batch; the trained weights go to <stem>.trained.safetensors.
+/// With "lookahead" as above, these are the slow ones.
 NamedTensors run_training(const CaseFile& file);
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const json& description, std::vector<Tensor> parameters);

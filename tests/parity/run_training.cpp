@@ -21,6 +21,7 @@ std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
   options.layers = o.value("layers", options.layers);
   options.shared_weights = o.value("shared_weights", options.shared_weights);
   options.batch_norm = o.value("batch_norm", options.batch_norm);
+  options.width = o.value("width", options.width);
   options.conv_impl = kernels::parse_conv_impl(o.value("conv_impl", "auto"));
   auto model = layers::make_model(options);
   const NamedTensors weights = layers::read_safetensors(file.stem + ".weights.safetensors").tensors;
@@ -39,8 +40,9 @@ NamedTensors run_model(const CaseFile& file) {
   const Tensor loss = autograd::softmax_cross_entropy(logits, file.at("labels"));
   autograd::backward(loss);
   NamedTensors results{{"logits", logits.detach()}, {"loss", loss.detach()}};
-  for (const auto& [name, parameter] : model->named_parameters())
-    results.emplace_back("grad." + name, autograd::grad(parameter));
+  for (const auto& [name, parameter] : model->named_parameters()) {
+    if (autograd::requires_grad(parameter)) results.emplace_back("grad." + name, autograd::grad(parameter));
+  }
   for (const auto& [name, buffer] : model->named_buffers()) results.emplace_back("state." + name, buffer);
   return results;
 }

@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 
 def conv3x3(in_channels, out_channels, bias, stride=1):
@@ -146,7 +147,49 @@ def resnet18(in_channels=3, image_size=32, classes=10):
     return nn.Sequential(model)
 
 
+class AirbenchGroup(nn.Module):
+    def __init__(self, in_channels, out_channels, residual, momentum):
+        super().__init__()
+
+        def norm():
+            result = nn.BatchNorm2d(out_channels, eps=1e-12, momentum=momentum)
+            result.weight.requires_grad = False
+            return result
+
+        self.conv1 = conv3x3(in_channels, out_channels, bias=False)
+        self.norm1 = norm()
+        self.conv2 = conv3x3(out_channels, out_channels, bias=False)
+        self.norm2 = norm()
+        self.conv3 = conv3x3(out_channels, out_channels, bias=False) if residual else None
+        self.norm3 = norm() if residual else None
+
+    def forward(self, x):
+        x = functional.gelu(self.norm1(functional.max_pool2d(self.conv1(x), 2)))
+        y = functional.gelu(self.norm2(self.conv2(x)))
+        return y if self.conv3 is None else functional.gelu(self.norm3(self.conv3(y)) + x)
+
+
+def airbench(widths, residual, momentum):
+    """The network of legacy/airbench94.py, 95 and 96 in KellerJordan/cifar10-airbench, with its state dict."""
+
+    def make(in_channels=3, image_size=32, classes=10, width=1.0):
+        channels = 8 * in_channels
+        layers = [nn.Conv2d(in_channels, channels, 2), nn.GELU()]
+        layers[0].weight.requires_grad = False
+        for wide in widths:
+            out = max(1, int(width * wide + 0.5))
+            layers.append(AirbenchGroup(channels, out, residual, momentum))
+            channels = out
+        head = nn.Linear(channels, classes, bias=False)
+        return nn.Sequential(*layers, nn.MaxPool2d((image_size - 1) // 8), nn.Flatten(), head, Scale(1 / 9))
+
+    return make
+
+
 MODELS = {
+    "airbench94": airbench((64, 256, 256), False, 0.4),
+    "airbench95": airbench((128, 384, 384), False, 0.4),
+    "airbench96": airbench((128, 384, 512), True, 0.1),
     "vgg_lite": vgg_lite,
     "small_cnn": small_cnn,
     "mnist_cnn": mnist_cnn,

@@ -1,0 +1,120 @@
+// airbench94, airbench95, airbench96: the networks of the CIFAR-10 speed runs.
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/layers/models/blocks.h"
+#include "tandem/layers/models/networks.h"
+
+#include <array>
+#include <cmath>
+
+namespace tandem::layers {
+
+namespace {
+
+/// What the three differ in.
+struct AirbenchShape {
+  std::array<std::int64_t, 3> channels;  // of the groups, at width 1
+  bool residual;                         // a third convolution, and a residual around the last two
+  double momentum;                       // of batch norm
+};
+
+/// Of one group.
+struct GroupOptions {
+  std::int64_t in = 0, out = 0;
+  AirbenchShape shape;
+  double drop_path = 0.0;
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
+};
+
+/// Two or three convolutions at half the height and width of the input.
+class AirbenchGroup final : public Module {
+ public:
+  AirbenchGroup(const GroupOptions& options, Initializer& initializer)
+      : conv1_(add_convolution("conv1", options.in, options, initializer)),
+        pool_(add_module<MaxPool2d>("pool", 2)),
+        norm1_(add_norm("norm1", options)),
+        conv2_(add_convolution("conv2", options.out, options, initializer)),
+        norm2_(add_norm("norm2", options)),
+        drop_path_(options.drop_path) {
+    if (options.shape.residual) {
+      conv3_ = &add_convolution("conv3", options.out, options, initializer);
+      norm3_ = &add_norm("norm3", options);
+    }
+    if (options.drop_path > 0.0) register_module("drop_path", drop_path_);
+    register_module("activ", activ_);
+  }
+
+  Tensor forward(const Tensor& input) override {
+    const Tensor x = activ_(norm1_(pool_(conv1_(input))));
+    const Tensor y = activ_(call_both(conv2_, norm2_, x));
+    if (conv3_ == nullptr) return y;
+    return activ_(autograd::add(drop_path_(call_both(*conv3_, *norm3_, y)), x));
+  }
+  std::string describe() const override { return "AirbenchGroup"; }
+
+ private:
+  Conv2d& add_convolution(std::string name, std::int64_t in, const GroupOptions& options, Initializer& initializer) {
+    auto& conv = add_module<Conv2d>(
+        std::move(name), same_size({.in = in, .out = options.out, .bias = false, .impl = options.impl}), initializer);
+    set_identity_filters(conv.weight());
+    return conv;
+  }
+  BatchNorm2d& add_norm(std::string name, const GroupOptions& options) {
+    return add_module<BatchNorm2d>(
+        std::move(name),
+        {.channels = options.out, .momentum = options.shape.momentum, .eps = 1e-12, .train_weight = false});
+  }
+
+  Conv2d& conv1_;
+  MaxPool2d& pool_;
+  BatchNorm2d& norm1_;
+  Conv2d& conv2_;
+  BatchNorm2d& norm2_;
+  Conv2d* conv3_ = nullptr;  // of a group with a residual
+  BatchNorm2d* norm3_ = nullptr;
+  DropPath drop_path_;
+  GELU activ_;
+};
+
+std::unique_ptr<Module> airbench(const ModelOptions& options, const AirbenchShape& shape) {
+  Initializer initializer(options.seed);
+  auto model = std::make_unique<Sequential>();
+  const auto& whiten =
+      model->add<Whitening2d>({.in = options.in_channels, .kernel = 2, .impl = options.conv_impl}, initializer);
+  model->add<GELU>();
+  std::int64_t channels = whiten.bias().size(0);
+  for (std::size_t i = 0; i < shape.channels.size(); ++i) {
+    const double wanted = options.width * static_cast<double>(shape.channels[i]);
+    const std::int64_t out = std::max(std::int64_t{1}, static_cast<std::int64_t>(std::llround(wanted)));
+    const double drop_path =
+        options.drop_path * static_cast<double>(i + 1) / static_cast<double>(shape.channels.size());
+    model->add(std::make_unique<AirbenchGroup>(
+        GroupOptions{.in = channels, .out = out, .shape = shape, .drop_path = drop_path, .impl = options.conv_impl},
+        initializer));
+    channels = out;
+  }
+  constexpr double kLogitScale = 1.0 / 9.0;
+  model->add<MaxPool2d>((options.image_size - 1) / 8);
+  model->add<Flatten>();
+  if (options.dropout > 0.0) model->add("dropout", std::make_unique<Dropout>(options.dropout));
+  model->add("7", std::make_unique<Linear>(
+                      LinearOptions{.in = channels, .out = options.classes, .bias = false, .impl = options.gemm_impl},
+                      initializer));
+  model->add<Scale>(kLogitScale);
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<Module> airbench94(const ModelOptions& options) {
+  return airbench(options, {.channels = {64, 256, 256}, .residual = false, .momentum = 0.4});
+}
+
+std::unique_ptr<Module> airbench95(const ModelOptions& options) {
+  return airbench(options, {.channels = {128, 384, 384}, .residual = false, .momentum = 0.4});
+}
+
+std::unique_ptr<Module> airbench96(const ModelOptions& options) {
+  return airbench(options, {.channels = {128, 384, 512}, .residual = true, .momentum = 0.1});
+}
+
+}  // namespace tandem::layers
