@@ -196,8 +196,7 @@ TEST_CASE("errors of schedules, loss scaling and averages read as recorded", "[e
           {"Lookahead, a step before the first",
            [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {}).after_step(0, 10); }},
           {"Lookahead, alpha 1", [] { LookaheadOptions::constant(5, 1.0); }},
-          {"Lookahead, another name",
-           [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {}).load({{"v", w}}, 1); }},
+          {"Lookahead, another name", [=] { Lookahead({{"w", w}}, SGD({w}, {.lr = 1.0}), {}).load({{"v", w}}, 1); }},
           {"ExponentialMovingAverage, too few", [=] { ExponentialMovingAverage({{"w", w}}, 0.9).load({}, 1); }},
       });
 }
