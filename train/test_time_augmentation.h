@@ -41,6 +41,7 @@ Tensor apply(const ImageView& view, const Tensor& images);
 /// leaves as they are, such as logits. It throws Error for inputs that are no images N,C,H,W, and for outputs that are
 /// not floating. With `none` it is `forward` as given.
 /// Example:
+///     #include "tandem/comm/backends/backend.h"
 ///     #include "tandem/data/synthetic.h"
 ///     #include "tandem/layers/models/models.h"
 ///     #include "tandem/train/evaluation.h"

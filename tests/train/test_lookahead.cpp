@@ -70,8 +70,8 @@ Values part_of(const Values& state, const std::string& prefix) {
 }  // namespace
 
 TEST_CASE("a trainer moves slow weights behind each step that was taken, and ends with them") {
-  const auto [dtype, scale] =
-      GENERATE(table<DType, double>({{DType::f32, 0.0}, {DType::f16, 0.0}, {DType::f16, 4e6}}));  // skips some
+  const double scale = GENERATE(-1.0, 0.0, 4e6);  // below 0: f32; the last skips some steps
+  const DType dtype = scale < 0.0 ? DType::f32 : DType::f16;
   const std::int64_t epochs = 7, steps = epochs * kStepsInEpoch;  // 28: three behind the last move
   CAPTURE(name_of(dtype), scale);
   comm::ProcessGroup group(comm::make_self_backend());
