@@ -209,8 +209,8 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   }
   std::string time = format_duration(files.seconds.value_or(result.total_seconds));
   if (files.is_resumed) time += files.seconds ? " in all" : " since resumed";
-  return text +
-         closing_text(fmt::format("{} after {} in {}", result_text(last), counted(last.epoch, "epoch"), time), files);
+  const std::string length = files.steps > 0 ? counted(files.steps, "step") : counted(last.epoch, "epoch");
+  return text + closing_text(fmt::format("{} after {} in {}", result_text(last), length, time), files);
 }
 
 }  // namespace tandem::train

@@ -35,6 +35,7 @@ struct ResultFiles {
   /// Of a run that was gone on with: the time of all its sessions, or none where only that of this one is known.
   bool is_resumed = false;
   std::optional<double> seconds = {};
+  std::int64_t steps = 0;  ///< of a run that ended within an epoch: told in place of its epochs; 0: it did not
 };
 
 /// The end of a run's output: where its files are, then `result`, a line that says how it ended, and the picture's

@@ -13,6 +13,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -85,6 +86,8 @@ void RunFiles::finish(train::RunState state, const train::EpochRecord* last, std
 train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, const std::vector<std::string>& logs,
                                     const train::ReportFiles* report) const {
   train::ResultFiles files{.folder = settings_.run_dir, .is_resumed = is_resumed_};
+  const std::int64_t in_epoch = std::max<std::int64_t>(trainer_.steps_per_epoch(), 1);
+  if (trainer_.steps_done() % in_epoch != 0) files.steps = trainer_.steps_done();
   const auto there = [&](std::initializer_list<const char*> names) {
     std::vector<std::string> paths;
     std::error_code unknown;

@@ -47,6 +47,7 @@ CASES = [
     ("cifar_train --lookahead-power 2",),
     ("cifar_train --tta seven",),
     ("cifar_train --epochs 99999999999999999999",),
+    ("cifar_train --steps 99999999999999999999",),
     ("cifar_train --batch-size 0",),
     ("cifar_train --threads 5000",),
     ("cifar_train --nesterov=maybe",),

@@ -54,9 +54,10 @@ bad_input(NAME "warm-up in steps and in epochs" ERR "--warmup-steps 5 and --warm
 bad_input(NAME "start of no warm-up" ERR "--warmup-start-factor 0.2: there is no warm-up" ARGS --schedule linear --warmup-start-factor 0.2)
 bad_input(NAME "warm-up of all steps, on two ranks" RANKS 2 ERR "--warmup-steps 3: 3 steps of warm-up must be less than the 3 of the run"
   ARGS --dataset synthetic --limit-train 16 --limit-test 8 --global-batch-size 8 --schedule linear --warmup-steps 3 --epochs 1.5)
-app_case(NAME "a part of an epoch" OUT "1 of 1 images" ARGS --dataset synthetic --model mnist_cnn --layers 1
+app_case(NAME "a part of an epoch" OUT "2 of 8 images per epoch" "epoch 2/2" "after 3 steps" ARGS --dataset synthetic --model mnist_cnn --layers 1
   --limit-train 19 --limit-test 8 --global-batch-size 8 --epochs 1.5 --device cpu --drop-last --schedule linear)
-bad_input(NAME "huge number" ERR "too large" ARGS --epochs 99999999999999999999)
+bad_input(NAME "huge number" ERR "too large" ARGS --steps 99999999999999999999)
+bad_input(NAME "huge number of epochs" ERR "must be at most 1000000" ARGS --epochs 99999999999999999999)
 bad_input(NAME "tiny number" ERR "--lr 1e-400: too large or too small" ARGS --lr 1e-400)
 bad_input(NAME "negative limit" ERR "--limit-train -5: must be at least 0" ARGS --limit-train -5)
 bad_input(NAME "dropout 1" ERR "--dropout 1: must be below 1" ARGS --dropout 1)

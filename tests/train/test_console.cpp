@@ -136,6 +136,7 @@ TEST_CASE("the summary tells the result and where things are") {
   CHECK(summary_text(result, {}) ==
         "  memory   312 MiB per rank at most\n"
         "test accuracy 68.88% (loss 0.8949) after 1 epoch in 3:07\n");
+  CHECK_THAT(summary_text(result, {.steps = 476}), ContainsText(" after 476 steps in 3:07\n"));
   CHECK(closing_text("stopped", {.folder = "runs/", .lines = {{"log", {"runs/log"}}}}) ==
         "  kept in  runs/\n  log      log\nstopped\n");
 }
