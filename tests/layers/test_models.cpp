@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <set>
+#include <tuple>
 
 using namespace tandem;
 using namespace tandem::layers;
