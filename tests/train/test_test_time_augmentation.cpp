@@ -2,7 +2,9 @@
 #include "tandem/train/test_time_augmentation.h"
 
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
+#include "tandem/data/batch.h"
 #include "tandem/data/make_dataset.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
