@@ -84,7 +84,8 @@ void predict(const TrainedNetwork& network, const std::vector<std::string>& file
     for (std::size_t i = begin; i < std::min(begin + kBatch, files.size()); ++i) results.push_back({.file = files[i]});
     const Tensor images = read_images(results, model);
     if (images.defined()) {
-      const data::Batch batch{.images = input_of(images, network.description).to(device)};
+      data::Batch batch;
+      batch.images = input_of(images, network.description).to(device);
       const Tensor output = train::run_forward(forward, *network.model, batch);
       const auto [values, classes] = autograd::topk(autograd::softmax(output, 1), shown, 1);
       const auto probabilities = values.to_vector<double>();

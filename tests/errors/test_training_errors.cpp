@@ -103,11 +103,9 @@ TEST_CASE("errors of trainers' options read as recorded", "[errors]") {
           {"evaluate_every and early stopping", makes({.evaluate_every = 2, .early_stopping = {.patience = 3}})},
           {"lookahead and ema", makes({.ema = 0.9, .lookahead = {.every = 5}})},
           {"views of what are no images",
-           [] {
-             Run run;
-             Trainer(run.model, run.optimizer, run.loader,
-                     {.test = &run.loader, .test_time_augmentation = TestTimeAugmentation::flip})
-                 .fit(1);
+           [&] {
+             const TrainerOptions options{.test = &run.loader, .test_time_augmentation = TestTimeAugmentation::flip};
+             Trainer(run.model, run.optimizer, run.loader, options).run({});
            }},
           {"log_every", makes({.log_every = -1})},
           {"early stopping without a test", makes({.early_stopping = {.patience = 2}})},
