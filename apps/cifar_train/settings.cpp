@@ -207,10 +207,6 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real("clip-norm", s.trainer.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
   table.real("label-smoothing", s.trainer.label_smoothing, kUpToOne, "S",
              "share of the target spread over all classes");
-  table
-      .integer("evaluate-every", s.trainer.evaluate_every, {1},
-               "evaluate behind every N-th epoch, and behind the last one")
-      .no_effect_on_result();
   table.parsed("early-stopping", s.trainer.early_stopping, "PATIENCE[,MIN_DELTA]", train::parse_early_stopping,
                "end the run after PATIENCE epochs that were no better by --best-by (by more than MIN_DELTA; of "
                "accuracy in percent); 0: never");
@@ -396,6 +392,10 @@ void describe_output(OptionTable& table, Settings& s) {
   table
       .flag("log-dead-relus", s.trainer.dead_relus,
             "also log how many channels of each ReLU gave 0 for every image, at each evaluation")
+      .no_effect_on_result();
+  table
+      .integer("evaluate-every", s.trainer.evaluate_every, {1},
+               "evaluate behind every N-th epoch, and behind the last one")
       .no_effect_on_result();
   table.flag("per-class", s.per_class, "tell the accuracy of each class at the end").no_effect_on_result();
   table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none")

@@ -240,6 +240,10 @@ bad_input(NAME "an option behind the end of options" ERR "unexpected argument '-
   ARGS -- --epochs 3)
 bad_input(NAME "unknown before the end of options" ERR "unknown option --epoch: did you mean --epochs" ARGS --epoch -- --lr)
 app_case(NAME "help before an option without its value" OUT "Usage: cifar_train" COLUMNS 80 ARGS --help --lr)
+app_case(NAME "a recipe, and options that go before it" OUT "model = \"airbench94\"" "lr = 0.5" "momentum = 0.9" "lookahead = 5"
+  ARGS --recipe airbench94 --lr 0.5 --config app_files/momentum.toml --print-config)
+bad_input(NAME "unknown recipe" ERR "--recipe: unknown recipe 'airbench': did you mean airbench94?" ARGS --recipe airbench)
+bad_input(NAME "two recipes" ERR "--recipe is given more than once: give one" ARGS --recipe airbench94 --recipe airbench94)
 bad_input(NAME "two config files" ERR "--config is given more than once"
   ARGS --config app_files/good.toml --config app_files/global_batch.toml)
 bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"

@@ -46,6 +46,7 @@ std::string run_until_error(comm::ProcessGroup& group, const std::string& folder
   Settings settings;
   read_settings(table, settings, folder, group.size());
   const Data images = load_data(settings);
+  settings = with_length(settings, images.train->size(), group.size());
   RunParts parts = make_parts(settings, images, group, {}, [] {});
   train::RunRecord run;
   run.model = "mnist_cnn";

@@ -11,6 +11,8 @@
 #include "run_parts.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/train/config_value.h"
+#include "tandem/train/test_time_augmentation.h"
 
 #include <fmt/ranges.h>
 

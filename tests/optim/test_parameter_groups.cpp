@@ -1,5 +1,6 @@
 // Parameter groups: options, rates and freezing of some of an optimizer's parameters.
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/rmsprop.h"

@@ -2,6 +2,7 @@
 #include "tests/train/resumed_run.h"
 
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/process_group.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
