@@ -10,6 +10,7 @@
 #include "tandem/core/suggest.h"
 
 #include <cxxabi.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -215,10 +216,13 @@ std::vector<Tensor> Module::parameters(std::string_view pattern) const {
     if (::fnmatch(text.c_str(), name.c_str(), 0) == 0) result.push_back(parameter);
     names.push_back(name);
   }
+  if (!result.empty()) return result;
   const std::string near = nearest_name(pattern, names);
-  require(!result.empty(), "'{}' matches no parameter of this {}{}; named_parameters() lists them", pattern, describe(),
-          near.empty() ? std::string() : fmt::format(": did you mean '{}'?", near));
-  return result;
+  constexpr std::size_t kShown = 8;
+  const std::string more = names.size() > kShown ? ", ..." : "";
+  names.resize(std::min(names.size(), kShown));
+  fail("'{}' matches no parameter of this {}{} (its parameters: {}{})", pattern, describe(),
+       near.empty() ? std::string() : fmt::format(": did you mean '{}'?", near), fmt::join(names, ", "), more);
 }
 
 std::int64_t Module::parameter_count() const {

@@ -50,7 +50,7 @@ struct Chain {
                            [this, layer](const autograd::BackwardContext& context) {
                              events.list.push_back(fmt::format("backward {}", layer));
                              const Tensor gradient = context.new_gradient(1);
-                             gradient.fill(layer);
+                             if (gradient.defined()) gradient.fill(layer);  // it is not where the weight is frozen
                              written.push_back(gradient);
                              return std::vector<Tensor>{Tensor::zeros({3}), gradient};
                            });

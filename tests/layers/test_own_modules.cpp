@@ -274,8 +274,8 @@ TEST_CASE("parameters are found by patterns of their names") {
     CHECK_FALSE(expected.empty());
   }
   CHECK(error_of([&] { return net.parameters("block.0.weight"); }) ==
-        "'block.0.weight' matches no parameter of this Net: did you mean 'blocks.0.weight'?; named_parameters() lists "
-        "them");
+        "'block.0.weight' matches no parameter of this Net: did you mean 'blocks.0.weight'? (its parameters: slope, "
+        "body.weight, body.bias, blocks.0.weight, blocks.0.bias, blocks.1.weight, blocks.1.bias)");
 }
 
 TEST_CASE("freezing what is not there is refused, with the nearest name") {

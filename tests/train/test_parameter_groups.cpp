@@ -83,5 +83,5 @@ TEST_CASE("ranks with other groups are refused", "[threads]") {
           const train::Trainer other(run.model, *run.optimizer, *run.loader, run.options_of());
         });
       }),
-      ContainsText("group 0=2 parameters, lr_factor"));
+      ContainsText("group 0 is 2 parameters, lr_factor 1 on rank 0 and 2 parameters, lr_factor 2"));
 }
