@@ -105,7 +105,8 @@ MUTATIONS = [
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),
     ("optim/grad_scaler.cpp", "optimizer.skip_step();", ""),
-    ("optim/optimizer.cpp", "if (!updates.empty()) update(updates);\n  end_factor();", "if (!updates.empty()) update(updates);"),
+    ("optim/optimizer.cpp", "update_group(group, step);\n  end_step();", "update_group(group, step);\n  if (next_step_) ++*next_step_;"),
+    ("optim/optimizer.cpp", "if (group.freeze_step && step >= *group.freeze_step) return;\n", ""),
     ("optim/grad_scaler.cpp", "if (!good) ++skipped_steps_;", ""),
     ("optim/grad_scaler.cpp", "} else if (++growth_tracker_ == options_.growth_interval) {",
      "} else if (++growth_tracker_ > options_.growth_interval) {"),
@@ -128,7 +129,7 @@ MUTATIONS = [
     ("comm/ddp/distributed_data_parallel.cpp", "    launched = 0;\n    started = false;\n    weight = 1.0;\n",
      "    launched = 0;\n    started = false;\n"),
     ("comm/ddp/distributed_data_parallel.cpp", "if (!synchronising) return gradient;", ""),
-    ("comm/ddp/distributed_data_parallel.cpp", "buckets[launched].is_full()", "true"),
+    ("comm/ddp/distributed_data_parallel.cpp", "is_full(buckets[launched])", "true"),
     ("comm/ddp/gradient_bucket.cpp", "if (!gradient.defined() || weight == 0.0) {", "if (!gradient.defined()) {"),
     ("comm/ddp/gradient_bucket.cpp", "any_rank_has_one = mark(i).item() != 0.0;", "any_rank_has_one = true;"),
     ("comm/ddp/gradient_bucket.cpp", "std::iota(order.rbegin(), order.rend(), std::size_t{0});",
