@@ -12,7 +12,7 @@ namespace tandem::optim {
 /// How often slow weights move, and how far. The defaults are those of airbench94 (Jordan: "94% on CIFAR-10 in 3.29
 /// seconds on a single GPU", 2024, arXiv:2404.00498). Example:
 ///     const LookaheadOptions rising;                                               // 0 at first, 0.95^5 in the end
-///     const double half_way = rising.decay_at(50, 100);                            // 0.0967: 0.95^5 / 8
+///     const double half_way = rising.decay_at(50, 100);                            // 0.0967226: 0.95^5 / 8
 ///     const double constant = LookaheadOptions::constant(5, 0.5).decay_at(7, 100);  // 0.5, at every step
 struct LookaheadOptions {
   std::int64_t every = 5;  ///< steps between two moves, 1 or more

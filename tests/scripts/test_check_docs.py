@@ -50,7 +50,7 @@ CALLS = """\
 
 | | function | file |
 |--|--|--|
-| | `Optimizer::step()` | `optim/optimizer.cpp` |
+| | `Optimizer::update_group()` | `optim/optimizer.cpp` |
 | 1 | `SGD::update()` | `optim/sgd.cpp` |
 | 2, 3 | `kernels::sgd_step()`, `step_run()` | `kernels/optimizer/sgd.cpp` |
 
@@ -65,7 +65,7 @@ WRONG_CALLS = {  # what is changed -> what it is changed to, and the line and te
     "`fill_in_test()`": ("`steps_per_epoch()`", 1, "no call of steps_per_epoch() in Trainer::run_epochs()"),
     "`train/trainer.cpp`": ("`train/scoring.cpp`", 1, "no call of Trainer::run_epoch() in Trainer::run_epochs()"),
     "`autograd::conv2d()`": ("`autograd::relu()`", 2, "no call of autograd::relu() in Conv2d::forward()"),
-    "`SGD::update()`": ("`SGD::SGD()`", 8, "no call of SGD::SGD() in Optimizer::step()"),
+    "`SGD::update()`": ("`SGD::SGD()`", 8, "no call of SGD::SGD() in Optimizer::update_group()"),
     "`optim/sgd.cpp`": ("`optim/adam.cpp`", 8, "no definition of SGD::update() in optim/adam.cpp"),
     "`step_run()`": ("`sgd()`", 9, "no definition of sgd() in kernels/optimizer/sgd.cpp"),
     "| 2, 3 |": ("| 2 |", 9, "2 functions behind number 1 are said to be 2"),
