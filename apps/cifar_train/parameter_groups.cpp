@@ -90,7 +90,7 @@ std::string line_of(std::string_view heading, std::string_view what, const std::
   std::int64_t values = 0;
   for (const Tensor& parameter : parameters) values += parameter.numel();
   return fmt::format("  {:<8} {}: {} parameter{}, {} value{}{}\n", heading, what, parameters.size(),
-                     parameters.size() == 1 ? "" : "s", values, values == 1 ? "" : "s",
+                     parameters.size() == 1 ? "" : "s", with_separators(values), values == 1 ? "" : "s",
                      options.empty() ? "" : ": " + options);
 }
 

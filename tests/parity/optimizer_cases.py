@@ -29,7 +29,7 @@ OPTIMIZERS = {
 # Two of four parameters: one in all that a group may say, frozen behind step 13; one by a schedule of its own.
 GROUPS = [
     dict(parameters=[2], lr_factor=4.0, weight_decay=0.002, momentum=0.5, freeze_step=13),
-    dict(parameters=[0], weight_decay=0.0, momentum=0.0, schedule=dict(name="cosine", duration=15)),
+    dict(parameters=[0], weight_decay=0.0, momentum=0.0, schedule=dict(name="cosine", duration=20, final_factor=0.2)),
 ]
 SCHEDULES = {
     "constant": dict(name="constant"),

@@ -1,8 +1,9 @@
 """50 steps of airbench94's recipe, with all that it has: groups of parameters, one of which is frozen on the way, warm-up and decay, Nesterov's
 momentum, label smoothing, Lookahead over weights and running statistics.
 
-Truth is PyTorch's f64 run. In f32 each loss must be within LOSS_LIMIT of it, relative to itself; weights and buffers are held to the limits of
-model_cases.py. Batches are of the classes of drawn patterns, so that losses fall. The schedule of 476 steps is done in 50.
+Truth is PyTorch's f64 run. In f64 each loss must be within LOSS_LIMIT of it, relative to itself. In f32 such a run multiplies rounding by some
+thousands on its way, in PyTorch as here, so that losses, weights and buffers are held to how far PyTorch's own f32 runs stray (model_cases.py).
+Batches are of the classes of drawn patterns, so that losses fall. The schedule of 476 steps is done in 50.
 """
 
 import copy
@@ -17,7 +18,7 @@ from torch_models import make_model
 from torch_training import make_optimizer
 from training_cases import TrainingCase, pooled
 
-STEPS, BATCH, LOSS_LIMIT = 50, 64, 1e-4
+STEPS, BATCH, LOSS_LIMIT = 50, 64, 1e-10
 MODEL = dict(name="airbench94", image_size=32, width=0.25)
 SCHEDULE = dict(
     name="warmup", duration=11, start_factor=0.2, next=dict(name="linear", duration=STEPS - 11, final_factor=0.07)
@@ -99,16 +100,13 @@ def cases():
     assert truth["losses"][-1] < 0.8 * truth["losses"][0], truth["losses"]
 
     def judge(dtype):
-        limit = LOSS_LIMIT * (1.0 if dtype == "f32" else 1e-6)
-
         def expect(result, trained):
             losses = result.tensors["losses"].astype(np.float64)
-            stray = np.max(np.abs(losses - truth["losses"]) / truth["losses"]) if losses.shape == (STEPS,) else np.inf
-            peer = max(np.max(np.abs(other["losses"] - truth["losses"]) / truth["losses"]) for other in peers)
-            yield "a loss", stray / limit, peer / limit if dtype == "f32" else None
-            got = {name: value for name, value in pooled({"losses": losses, **trained}).items() if name != "losses"}
-            vectors = [{name: value for name, value in pooled(each).items() if name != "losses"} for each in (truth, *peers)]
-            yield from stray_shares(got, vectors[0], vectors[1:], dtype)
+            if dtype == "f64":
+                fits = losses.shape == (STEPS,)
+                yield "a loss", np.max(np.abs(losses - truth["losses"]) / truth["losses"]) / LOSS_LIMIT if fits else np.inf, None
+            vectors = [pooled(each) for each in (truth, *peers)]
+            yield from stray_shares(pooled({"losses": losses, **trained}), vectors[0], vectors[1:], dtype)
 
         return expect
 
