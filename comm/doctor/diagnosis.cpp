@@ -286,11 +286,6 @@ int longest_waiting(const GroupView& group) {
   return longest == nullptr ? -1 : longest->rank;
 }
 
-bool is_longer_than_news(const GroupView& group, int waiting) {
-  constexpr double kOldest = 1.0;
-  return rank_of(group, waiting).waiting_time >= kOldest || std::ranges::none_of(group.ranks, &RankView::is_far);
-}
-
 std::optional<Diagnosis> find_fault(const GroupView& group) {
   if (auto difference = find_difference(group)) return difference;
   return find_gone(group);
@@ -312,6 +307,29 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
   if (!late.empty()) return explain_late(group, operation, late);
   Diagnosis stuck = explain_stuck(group, rank);
   return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
+}
+
+std::optional<Diagnosis> explain_look(const GroupView& group) {
+  constexpr double kLongWait = 1.0;
+  if (auto fault = find_fault(group)) return fault;
+  const int waiting = longest_waiting(group);
+  if (waiting < 0) return std::nullopt;
+  Diagnosis wait = explain_wait(group, waiting);
+  if (std::ranges::any_of(group.ranks, &RankView::has_found_fault)) return wait;
+  const RankView& rank = rank_of(group, waiting);
+  if (rank.waiting_time < kLongWait) {
+    const bool is_of_others = !wait.blamed.empty() && std::ranges::find(wait.blamed, waiting) == wait.blamed.end();
+    if (!is_of_others || std::ranges::any_of(group.ranks, &RankView::is_far)) return std::nullopt;
+    return Diagnosis{.blamed = wait.blamed,
+                     .cause = fmt::format("rank {} waits for {} at the moment", waiting, names_of(wait.blamed))};
+  }
+  // Before the deadline much may still be on its way.
+  if (wait.blamed.empty() && rank.waits_for.number != 0)
+    return Diagnosis{.cause = fmt::format("rank {} has waited in {} for {:.1f} s, as all others do", waiting,
+                                          describe(rank.waits_for), rank.waiting_time),
+                     .lines = std::move(wait.lines)};
+  if (waits_for_long_work(group, waiting)) wait.remedy.clear();
+  return wait;
 }
 
 bool waits_for_long_work(const GroupView& group, int waiting) {

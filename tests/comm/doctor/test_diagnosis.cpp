@@ -308,13 +308,42 @@ TEST_CASE("a host of which nothing is heard is said to be silent") {
   CHECK_THAT(text_of(group), ContainsText("rank 1 (host beta, pid 401) has not been heard of for 3.1 s\n"));
 }
 
-TEST_CASE("of a short wait nothing is concluded from news of other hosts, which may be older") {
+TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
+  const auto look = [](double time, const RankView& other) {
+    GroupView group = group_of({waits(0, sum(45)), other});
+    for (RankView& rank : group.ranks) rank.waiting_time = time;
+    return explain_look(group);
+  };
+  // A rank that computes.
+  const auto moment = look(0.2, busy(1, 44));
+  REQUIRE(moment.has_value());
+  CHECK(text_of(*moment) == "rank 0 waits for rank 1 at the moment\n");
+  CHECK_THAT(look(1.5, busy(1, 44))->cause, ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #45"));
+  CHECK_FALSE(explain_look(group_of({busy(0, 44), busy(1, 44)})).has_value());
+  // All have entered.
+  CHECK_FALSE(look(0.2, waits(1, sum(45))).has_value());
+  const auto all = look(1.5, waits(1, sum(45)));
+  REQUIRE(all.has_value());
+  CHECK(all->cause == "rank 0 has waited in all_reduce #45 sum f32[4] for 1.5 s, as all others do");
+  CHECK(all->remedy.empty());
+  // What their own watchdogs have found holds.
+  RankView alarmed = waits(1, sum(45));
+  alarmed.has_found_fault = true;
+  CHECK_THAT(look(0.2, alarmed)->remedy, ContainsText("a message may be lost"));
+  // News of another host may be older than a short wait.
   RankView far = busy(1, 41);
-  GroupView group = group_of({waits(0, sum(45)), far});
-  group.ranks[0].waiting_time = 0.2;
-  CHECK(is_longer_than_news(group, 0));
-  group.ranks[1].is_far = true;
-  CHECK_FALSE(is_longer_than_news(group, 0));
-  group.ranks[0].waiting_time = 1.5;
-  CHECK(is_longer_than_news(group, 0));
+  far.is_far = true;
+  CHECK_FALSE(look(0.2, far).has_value());
+  CHECK_THAT(look(1.5, far)->cause, ContainsText("has not entered all_reduce #45"));
+  // Long work may take long; a rank that has ended is a fault at once.
+  RankView writes = busy(1, 44);
+  writes.is_in_long_work = true;
+  CHECK(look(1.5, writes)->remedy.empty());
+  RankView gone = busy(1, 44);
+  gone.state = ProcessState::ended;
+  CHECK_THAT(look(0.0, gone)->cause, ContainsText("rank 1 (host h, pid 401, ended) has not entered"));
+  // Two ranks in the middle of an exchange of messages.
+  GroupView exchange = group_of({waits(0, receive_from(1)), waits(1, receive_from(0))});
+  for (RankView& rank : exchange.ranks) rank.waiting_time = 0.2;
+  CHECK_FALSE(explain_look(exchange).has_value());
 }

@@ -115,6 +115,7 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
   CHECK_THAT(text_of(view_of_file(path)), ContainsText("rank 0 (host h?, ") && ContainsText("is in red?[31m?\n"));
 }
 
+    CHECK_NOTHROW(explain_look(hostile));
 TEST_CASE("operations are read as they were written, and not while they are") {
   OperationRecord record;
   CHECK(record.get().number == 0);
