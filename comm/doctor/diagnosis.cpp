@@ -80,6 +80,7 @@ std::optional<Diagnosis> find_difference(const GroupView& group) {
 bool is_missed(const RankView& rank, const RankView& waiting) {
   const OperationView& operation = waiting.waits_for;
   if (!rank.is_known || operation.number == 0) return false;
+  if (rank.has_found_fault) return false;  // it ends because of another one
   // One that has left may have sent it before, or have received it.
   if (operation.is_message())
     return operation.peer == rank.rank && rank.end != RankEnd::left && (has_ended(rank) || rank.end != RankEnd::none);
@@ -330,6 +331,15 @@ std::optional<Diagnosis> explain_look(const GroupView& group) {
                      .lines = std::move(wait.lines)};
   if (waits_for_long_work(group, waiting)) wait.remedy.clear();
   return wait;
+}
+
+bool is_teller(const GroupView& group, int rank) {
+  const auto teller = std::ranges::find_if(group.ranks, [](const RankView& other) {
+    return other.is_known && other.end == RankEnd::none &&
+           (other.state == ProcessState::runs || other.state == ProcessState::sleeps ||
+            other.state == ProcessState::unknown);
+  });
+  return teller == group.ranks.end() || teller->rank == rank;
 }
 
 bool waits_for_long_work(const GroupView& group, int waiting) {

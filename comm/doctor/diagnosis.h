@@ -72,6 +72,9 @@ std::optional<Diagnosis> explain_look(const GroupView& group);
 /// Lines, a line each: the cause first.
 std::string text_of(const Diagnosis& diagnosis);
 
+/// Whether `rank` is the one that tells all lines of what is wrong: the lowest that can. Others tell the cause.
+bool is_teller(const GroupView& group, int rank);
+
 /// What each rank is doing, a line each: for whoever looks from outside.
 std::string text_of(const GroupView& group);
 

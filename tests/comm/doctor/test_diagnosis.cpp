@@ -347,3 +347,15 @@ TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
   for (RankView& rank : exchange.ranks) rank.waiting_time = 0.2;
   CHECK_FALSE(explain_look(exchange).has_value());
 }
+
+TEST_CASE("a rank that has told what is wrong, and ended, is not the cause") {
+  RankView told = waits(0, sum(6)), stopped = busy(1, 5);
+  told.has_found_fault = true;
+  told.state = ProcessState::ended;
+  stopped.state = ProcessState::stopped;
+  const GroupView group = group_of({told, stopped, waits(2, sum(6))});
+  CHECK_FALSE(find_fault(group).has_value());
+  CHECK(explain_wait(group, 2).blamed == std::vector{1});
+  CHECK(is_teller(group, 2));
+  CHECK_FALSE(is_teller(group, 0));
+}

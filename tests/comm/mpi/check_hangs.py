@@ -94,6 +94,8 @@ def faults_of(way, args):
         own = [line for line in lines if line.startswith(f"error: rank {rank}: ")]
         if not any(re.search(expected, line) for line in own):
             # Of an agreed error one rank tells. Wrong dtypes of one size may end some ranks' part before anybody looks.
+        # One that has told what is wrong, and ends, is not at fault.
+        faults += [f"rank {rank} blames another one" for line in own if re.search(r": rank [02] \([^)]*\) (has|did|is|does) ", line)]
             one_is_enough = args.checks or way == "dtype"
             if not (one_is_enough and any(re.search(expected, line) for line in lines)):
                 faults.append(f"rank {rank} does not name the fault")
