@@ -164,10 +164,52 @@ Diagnosis explain_circle(const GroupView& group, const std::vector<int>& circle)
   return result;
 }
 
+constexpr const char* kPairRemedy =
+    "each receive() needs a send() of the other rank with the same tag, and the other way round";
+
+/// Of two ranks one of which sends to the other, which receives from it, whether their tags keep them apart.
+bool have_other_tags(const GroupView& group, const std::vector<int>& circle) {
+  if (circle.size() != 2) return false;
+  const OperationView& one = rank_of(group, circle[0]).waits_for;
+  const OperationView& other = rank_of(group, circle[1]).waits_for;
+  return one.kind != other.kind && one.tag != other.tag;
+}
+
+Diagnosis explain_tags(const GroupView& group, const std::vector<int>& circle) {
+  Diagnosis result{.blamed = circle, .remedy = kPairRemedy};
+  const RankView& one = rank_of(group, circle[0]);
+  const RankView& other = rank_of(group, circle[1]);
+  result.cause = fmt::format("tags differ: {} waits in {}, and {} in {}", name_of(one), describe(one.waits_for),
+                             name_of(other), describe(other.waits_for));
+  return result;
+}
+
+/// Whether the last message between them that `peer` has begun has another tag than the one that `waiting` waits in,
+/// and `waiting` has begun none that answers it. `last`: that message.
+bool has_other_tag(const RankView& peer, const RankView& waiting, OperationView& last) {
+  const auto answers = [](const OperationView& message, const OperationView& other) {
+    return message.kind != other.kind && message.tag == other.tag;
+  };
+  const auto is_between = [](const OperationView& message, int rank) { return message.peer == rank; };
+  last = {};
+  for (const OperationView& message : peer.messages)
+    if (is_between(message, waiting.rank) && message.kind != waiting.waits_for.kind) last = message;
+  if (last.number == 0 || last.tag == waiting.waits_for.tag) return false;
+  return std::ranges::none_of(waiting.messages, [&](const OperationView& message) {
+    return is_between(message, peer.rank) && answers(message, last);
+  });
+}
+
+/// Of ranks that wait for each other's messages, and which `from` waits for in the end, if there are any.
+std::optional<Diagnosis> find_circle(const GroupView& group, int from) {
+  const std::vector<int> circle = circle_from(group, from);
+  if (circle.empty()) return std::nullopt;
+  return have_other_tags(group, circle) ? explain_tags(group, circle) : explain_circle(group, circle);
+}
+
 /// A message that does not come, or is not asked for.
 Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
-  if (const std::vector<int> circle = circle_from(group, waiting.rank); !circle.empty())
-    return explain_circle(group, circle);
+  if (auto circle = find_circle(group, waiting.rank)) return *std::move(circle);
   const int number = waiting.waits_for.peer;
   if (number < 0 || static_cast<std::size_t>(number) >= group.ranks.size())
     return {.cause = fmt::format("rank {} waits in {}", waiting.rank, describe(waiting.waits_for))};
@@ -178,7 +220,9 @@ Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
                              receives ? "has not sent to" : "has not received from", waiting.rank,
                              describe(waiting.waits_for), what_it_does(peer));
   result.lines = waiting_lines(group, result.blamed);
-  result.remedy = "each receive() needs a send() of the other rank with the same tag, and the other way round";
+  if (OperationView last; has_other_tag(peer, waiting, last))
+    result.lines.push_back(fmt::format("rank {} has begun {}: the tags differ", peer.rank, describe(last)));
+  result.remedy = kPairRemedy;
   return result;
 }
 
@@ -203,6 +247,12 @@ std::string remedy_for(const RankView& rank) {
         "go on), or is held by a debugger",
         rank.process, there);
   if (rank.state == ProcessState::held) return "for a run under a debugger, give no deadline: --comm-timeout 0";
+  if (rank.end == RankEnd::left)
+    return "it left the group before that was done: wait for every work (Work::wait()) before the group is dropped";
+  if (rank.end == RankEnd::failed) return std::string(remedy_for_end(rank.end));
+  if (rank.is_waiting && rank.waits_for.number != 0 && rank.waits_for.is_message())
+    return fmt::format("rank {} waits for a message that rank {} does not answer: {}", rank.rank, rank.waits_for.peer,
+                       kPairRemedy);
   return "if that rank is just slow, give a longer deadline: --comm-timeout SECONDS, 0 for none "
          "(TANDEM_COMM_TIMEOUT, GroupOptions::timeout)";
 }
@@ -210,6 +260,8 @@ std::string remedy_for(const RankView& rank) {
 Diagnosis explain_late(const GroupView& group, const OperationView& operation, const std::vector<int>& late) {
   Diagnosis result{.blamed = worst_of(group, late)};
   const RankView& first = rank_of(group, result.blamed.front());
+  if (can_go_on(first))
+    if (auto circle = find_circle(group, first.rank)) return *std::move(circle);
   result.cause =
       fmt::format("{} {} {}; {}", name_of(first), first.is_inferred ? "does not answer in" : "has not entered",
                   describe(operation), what_it_does(first));
@@ -257,9 +309,12 @@ Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
     result.remedy = "a message may be lost: look at the network between the hosts, and for a rank that is very slow";
   } else {
     const RankView& first = rank_of(group, result.blamed.front());
-    result.cause = fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
-                               first.step.empty() ? "" : ": " + first.step,
-                               can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first));
+    result.cause = first.end == RankEnd::none
+                       ? fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
+                                     first.step.empty() ? "" : ": " + first.step,
+                                     can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first))
+                       : fmt::format("{} has begun {}, and did not end it; {}", name_of(first), describe(operation),
+                                     what_it_does(first));
     result.remedy = remedy_for(first);
   }
   result.lines = waiting_lines(group, result.blamed);

@@ -348,6 +348,56 @@ TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
   CHECK_FALSE(explain_look(exchange).has_value());
 }
 
+TEST_CASE("a send and a receive whose tags differ are told as that") {
+  OperationView send{.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = 1, .tag = 3, .count = 4};
+  OperationView receive = receive_from(0);
+  receive.tag = 4;
+  const auto both = [&] { return explain_wait(group_of({waits(0, send), waits(1, receive)}), 0); };
+  CHECK(both().cause ==
+        "tags differ: rank 0 (host h, pid 400) waits in send of f32[4] to rank 1 (tag 3), and rank 1 (host h, pid 401) "
+        "in receive of f32[4] from rank 0 (tag 4)");
+  CHECK_THAT(both().remedy, ContainsText("with the same tag"));
+  // So they are where another rank waits for both.
+  CHECK(explain_wait(group_of({waits(0, send), waits(1, receive), waits(2, sum(6))}), 2).cause == both().cause);
+  // Sends that meet sends are a cycle, whatever their tags are.
+  OperationView back = send;
+  back.peer = 0;
+  back.tag = 4;
+  CHECK_THAT(explain_wait(group_of({waits(0, send), waits(1, back)}), 0).cause,
+             ContainsText("in a cycle: 0 -> 1 -> 0"));
+  // A message that was sent without a wait.
+  RankView sender = busy(0, 5);
+  sender.messages = {send};
+  const auto lines = [&](const RankView& receiver) { return explain_wait(group_of({sender, receiver}), 1).lines; };
+  RankView receiver = waits(1, receive);
+  receiver.messages = {receive};
+  CHECK(lines(receiver).back() == "rank 0 has begun send of f32[4] to rank 1 (tag 3): the tags differ");
+  // It was received before.
+  OperationView first = receive_from(0);
+  first.tag = 3;
+  receiver.messages = {first, receive};
+  CHECK(lines(receiver) == std::vector<std::string>{"rank 1 waits in receive of f32[4] from rank 0 (tag 4)"});
+}
+
+TEST_CASE("the remedy for a rank that has left, or waits for a message, is not a longer deadline") {
+  RankView left = busy(1, 5);
+  left.started = 6;
+  left.collectives.push_back(sum(6));
+  left.end = RankEnd::left;
+  const Diagnosis early = explain_wait(group_of({waits(0, sum(6)), left}), 0);
+  CHECK(early.blamed == std::vector{1});
+  CHECK_THAT(early.cause,
+             ContainsText("rank 1 (host h, pid 401) has begun all_reduce #6 sum f32[4], and did not end it") &&
+                 ContainsText("and has left the group"));
+  CHECK_THAT(early.remedy, ContainsText("before the group is dropped"));
+  const OperationView send{.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = 1, .count = 4};
+  const Diagnosis unmatched = explain_wait(group_of({waits(0, send), waits(1, sum(6))}), 1);
+  CHECK(unmatched.blamed == std::vector{0});
+  CHECK_THAT(unmatched.cause, ContainsText("rank 0 (host h, pid 400) has not entered all_reduce #6"));
+  CHECK_THAT(unmatched.remedy,
+             ContainsText("rank 0 waits for a message that rank 1 does not answer: each receive() needs a send()"));
+}
+
 TEST_CASE("a rank that has told what is wrong, and ended, is not the cause") {
   RankView told = waits(0, sum(6)), stopped = busy(1, 5);
   told.has_found_fault = true;
