@@ -365,6 +365,17 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
   return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
 }
 
+Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed) {
+  const RankView& first = rank_of(group, stayed.front());
+  Diagnosis result{.blamed = stayed,
+                   .cause = fmt::format("{} has not left the group, as others have that wait for it; {}",
+                                        name_of(first), what_it_does(first)),
+                   .remedy = remedy_for(first)};
+  for (const int rank : stayed)
+    if (rank != first.rank) result.lines.push_back(fmt::format("nor has {}", name_of(rank_of(group, rank))));
+  return result;
+}
+
 std::optional<Diagnosis> explain_look(const GroupView& group) {
   constexpr double kLongWait = 1.0;
   if (auto fault = find_fault(group)) return fault;

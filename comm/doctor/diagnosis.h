@@ -61,6 +61,9 @@ int longest_waiting(const GroupView& group);
 /// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 
+/// The same of ranks that do not leave the group, `stayed`, for which those that have left wait.
+Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed);
+
 /// Whether all that `waiting` waits for are ranks that do long work, which they may, or that wait for such ranks.
 bool waits_for_long_work(const GroupView& group, int waiting);
 
@@ -69,11 +72,11 @@ bool waits_for_long_work(const GroupView& group, int waiting);
 /// a short wait where news of other hosts may be older.
 std::optional<Diagnosis> explain_look(const GroupView& group);
 
-/// Lines, a line each: the cause first.
-std::string text_of(const Diagnosis& diagnosis);
-
 /// Whether `rank` is the one that tells all lines of what is wrong: the lowest that can. Others tell the cause.
 bool is_teller(const GroupView& group, int rank);
+
+/// Lines, a line each: the cause first.
+std::string text_of(const Diagnosis& diagnosis);
 
 /// What each rank is doing, a line each: for whoever looks from outside.
 std::string text_of(const GroupView& group);
