@@ -293,7 +293,12 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .no_effect_on_result();
   table
       .parsed(
-          "iface", s.interface, "NAME|ADDRESS|SUBNET", [](const std::string& text) { return text; },
+          "iface", s.interface, "NAME|ADDRESS|SUBNET",
+          [](const std::string& text) {
+            require(!text.empty(),
+                    "it is empty; give a network interface's name, an address or a subnet, or leave it out");
+            return text;
+          },
           "the network that ranks of several hosts use (MPI's TCP, Gloo, NCCL): a network interface's name, an address "
           "in its network, or a subnet such as 10.0.0.0/24")
       .own_to_a_rank()

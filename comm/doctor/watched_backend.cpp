@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -324,7 +325,8 @@ double default_timeout() {
   const char* const text = environment_variable(kName);
   if (text == nullptr) return WatchOptions().timeout;
   const std::optional<double> seconds = parse_number<double>(text);
-  require(seconds && *seconds >= 0.0, "{}={}: give seconds, or 0 for no deadline", kName, text);
+  require(seconds && *seconds >= 0.0 && std::isfinite(*seconds), "{}={}: give seconds, or 0 for no deadline", kName,
+          text);
   return *seconds;
 }
 
