@@ -7,6 +7,7 @@
 #include "tandem/core/suggest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, Mp
                         .checks = options.checks,
                         .interface = environment.interface()};
   watching.end_all = [] { detail::abort_mpi(2); };
-  require(watching.timeout >= 0.0, "a timeout of {} seconds; give 0 for none", watching.timeout);
+  require(watching.timeout >= 0.0 && std::isfinite(watching.timeout), "a timeout of {} seconds; give 0 for none",
+          watching.timeout);
   auto group = entry_of(backend).make(request);
   group->watch(watching);
   // "auto" may have become a backend that needs no thread.

@@ -12,7 +12,7 @@ namespace tandem {
 /// of TimelineEvent; those of waiting, copying and reducing follow each other.
 struct CommunicationStep {
   std::string_view action = {};  ///< "send", "receive", "reduce", "copy in", ...: a literal
-  int round = -1;                ///< of the algorithm; -1: it has none
+  int round = -1;                ///< of the algorithm, from 1; -1: it has none
   int peer = -1;                 ///< the other rank of a message; -1: memory that all ranks see
   int chunk = -1, segment = -1;  ///< which part of the data, and which part of that; -1: all
   std::int64_t bytes = 0;        ///< of that part

@@ -190,6 +190,8 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   CLI::App app("Times collectives, backend beside backend, between the ranks that mpirun starts");
   add_options(app, texts, line);
   if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
+  require(app.count("--iface") == 0 || !line.interface.empty(),
+          "--iface: it is empty; give a network interface's name, an address or a subnet, or leave it out");
   if (line.probes_connectivity) {
     check_connectivity(app, ranks);
     return line;

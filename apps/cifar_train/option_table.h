@@ -162,7 +162,7 @@ class OptionTable {
     try {
       return body();
     } catch (const Error& error) {
-      fail("--{} {}: {}", option, text, error.what());
+      fail("--{}{}{}: {}", option, text.empty() ? "" : " ", text, error.what());
     }
   }
 

@@ -121,6 +121,19 @@ Replicas replicas_asked_for(Start& start) {
   }
 }
 
+/// The deadline of the command line; nothing for one that has none, or is wrong.
+std::optional<double> comm_timeout_asked_for(Start& start) {
+  Settings settings;
+  OptionTable table;
+  describe_options(table, settings);
+  try {
+    parse(start, table);
+    return settings.comm_timeout;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void check_network(const Settings& s, int ranks) {
   if (s.network.empty()) return;
   require(s.interface.empty(),
@@ -262,7 +275,8 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   Start start{argc, argv, environment, time, configs};
   const Replicas replicas = environment.size() == 1 ? replicas_asked_for(start) : Replicas();
   if (replicas.count > 1) return run_replicas(start, replicas);
-  const auto ranks = comm::make_process_group({.progress = "poll"}, environment);
+  const auto ranks =
+      comm::make_process_group({.progress = "poll", .timeout = comm_timeout_asked_for(start)}, environment);
   return run_rank(start, *ranks);
 }
 

@@ -285,11 +285,17 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .no_effect_on_result();
   table
       .flag("comm-checks", s.comm_checks,
-            "ranks compare what they are about to do before each collective: slower, for finding faults of a program")
+            "ranks compare what they are about to do before each collective, not before messages between two ranks: "
+            "slower, for finding faults of a program")
       .no_effect_on_result();
   table
       .parsed(
-          "iface", s.interface, "NAME|ADDRESS|SUBNET", [](const std::string& text) { return text; },
+          "iface", s.interface, "NAME|ADDRESS|SUBNET",
+          [](const std::string& text) {
+            require(!text.empty(),
+                    "it is empty; give a network interface's name, an address or a subnet, or leave it out");
+            return text;
+          },
           "the network that ranks of several hosts use (MPI's TCP, Gloo, NCCL): a network interface's name, an address "
           "in its network, or a subnet such as 10.0.0.0/24")
       .own_to_a_rank()

@@ -80,6 +80,7 @@ std::optional<Diagnosis> find_difference(const GroupView& group) {
 bool is_missed(const RankView& rank, const RankView& waiting) {
   const OperationView& operation = waiting.waits_for;
   if (!rank.is_known || operation.number == 0) return false;
+  if (rank.has_found_fault) return false;  // it ends because of another one
   // One that has left may have sent it before, or have received it.
   if (operation.is_message())
     return operation.peer == rank.rank && rank.end != RankEnd::left && (has_ended(rank) || rank.end != RankEnd::none);
@@ -163,10 +164,52 @@ Diagnosis explain_circle(const GroupView& group, const std::vector<int>& circle)
   return result;
 }
 
+constexpr const char* kPairRemedy =
+    "each receive() needs a send() of the other rank with the same tag, and the other way round";
+
+/// Of two ranks one of which sends to the other, which receives from it, whether their tags keep them apart.
+bool have_other_tags(const GroupView& group, const std::vector<int>& circle) {
+  if (circle.size() != 2) return false;
+  const OperationView& one = rank_of(group, circle[0]).waits_for;
+  const OperationView& other = rank_of(group, circle[1]).waits_for;
+  return one.kind != other.kind && one.tag != other.tag;
+}
+
+Diagnosis explain_tags(const GroupView& group, const std::vector<int>& circle) {
+  Diagnosis result{.blamed = circle, .remedy = kPairRemedy};
+  const RankView& one = rank_of(group, circle[0]);
+  const RankView& other = rank_of(group, circle[1]);
+  result.cause = fmt::format("tags differ: {} waits in {}, and {} in {}", name_of(one), describe(one.waits_for),
+                             name_of(other), describe(other.waits_for));
+  return result;
+}
+
+/// Whether the last message between them that `peer` has begun has another tag than the one that `waiting` waits in,
+/// and `waiting` has begun none that answers it. `last`: that message.
+bool has_other_tag(const RankView& peer, const RankView& waiting, OperationView& last) {
+  const auto answers = [](const OperationView& message, const OperationView& other) {
+    return message.kind != other.kind && message.tag == other.tag;
+  };
+  const auto is_between = [](const OperationView& message, int rank) { return message.peer == rank; };
+  last = {};
+  for (const OperationView& message : peer.messages)
+    if (is_between(message, waiting.rank) && message.kind != waiting.waits_for.kind) last = message;
+  if (last.number == 0 || last.tag == waiting.waits_for.tag) return false;
+  return std::ranges::none_of(waiting.messages, [&](const OperationView& message) {
+    return is_between(message, peer.rank) && answers(message, last);
+  });
+}
+
+/// Of ranks that wait for each other's messages, and which `from` waits for in the end, if there are any.
+std::optional<Diagnosis> find_circle(const GroupView& group, int from) {
+  const std::vector<int> circle = circle_from(group, from);
+  if (circle.empty()) return std::nullopt;
+  return have_other_tags(group, circle) ? explain_tags(group, circle) : explain_circle(group, circle);
+}
+
 /// A message that does not come, or is not asked for.
 Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
-  if (const std::vector<int> circle = circle_from(group, waiting.rank); !circle.empty())
-    return explain_circle(group, circle);
+  if (auto circle = find_circle(group, waiting.rank)) return *std::move(circle);
   const int number = waiting.waits_for.peer;
   if (number < 0 || static_cast<std::size_t>(number) >= group.ranks.size())
     return {.cause = fmt::format("rank {} waits in {}", waiting.rank, describe(waiting.waits_for))};
@@ -177,7 +220,9 @@ Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
                              receives ? "has not sent to" : "has not received from", waiting.rank,
                              describe(waiting.waits_for), what_it_does(peer));
   result.lines = waiting_lines(group, result.blamed);
-  result.remedy = "each receive() needs a send() of the other rank with the same tag, and the other way round";
+  if (OperationView last; has_other_tag(peer, waiting, last))
+    result.lines.push_back(fmt::format("rank {} has begun {}: the tags differ", peer.rank, describe(last)));
+  result.remedy = kPairRemedy;
   return result;
 }
 
@@ -202,6 +247,12 @@ std::string remedy_for(const RankView& rank) {
         "go on), or is held by a debugger",
         rank.process, there);
   if (rank.state == ProcessState::held) return "for a run under a debugger, give no deadline: --comm-timeout 0";
+  if (rank.end == RankEnd::left)
+    return "it left the group before that was done: wait for every work (Work::wait()) before the group is dropped";
+  if (rank.end == RankEnd::failed) return std::string(remedy_for_end(rank.end));
+  if (rank.is_waiting && rank.waits_for.number != 0 && rank.waits_for.is_message())
+    return fmt::format("rank {} waits for a message that rank {} does not answer: {}", rank.rank, rank.waits_for.peer,
+                       kPairRemedy);
   return "if that rank is just slow, give a longer deadline: --comm-timeout SECONDS, 0 for none "
          "(TANDEM_COMM_TIMEOUT, GroupOptions::timeout)";
 }
@@ -209,6 +260,8 @@ std::string remedy_for(const RankView& rank) {
 Diagnosis explain_late(const GroupView& group, const OperationView& operation, const std::vector<int>& late) {
   Diagnosis result{.blamed = worst_of(group, late)};
   const RankView& first = rank_of(group, result.blamed.front());
+  if (can_go_on(first))
+    if (auto circle = find_circle(group, first.rank)) return *std::move(circle);
   result.cause =
       fmt::format("{} {} {}; {}", name_of(first), first.is_inferred ? "does not answer in" : "has not entered",
                   describe(operation), what_it_does(first));
@@ -256,9 +309,12 @@ Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
     result.remedy = "a message may be lost: look at the network between the hosts, and for a rank that is very slow";
   } else {
     const RankView& first = rank_of(group, result.blamed.front());
-    result.cause = fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
-                               first.step.empty() ? "" : ": " + first.step,
-                               can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first));
+    result.cause = first.end == RankEnd::none
+                       ? fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
+                                     first.step.empty() ? "" : ": " + first.step,
+                                     can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first))
+                       : fmt::format("{} has begun {}, and did not end it; {}", name_of(first), describe(operation),
+                                     what_it_does(first));
     result.remedy = remedy_for(first);
   }
   result.lines = waiting_lines(group, result.blamed);
@@ -286,11 +342,6 @@ int longest_waiting(const GroupView& group) {
   return longest == nullptr ? -1 : longest->rank;
 }
 
-bool is_longer_than_news(const GroupView& group, int waiting) {
-  constexpr double kOldest = 1.0;
-  return rank_of(group, waiting).waiting_time >= kOldest || std::ranges::none_of(group.ranks, &RankView::is_far);
-}
-
 std::optional<Diagnosis> find_fault(const GroupView& group) {
   if (auto difference = find_difference(group)) return difference;
   return find_gone(group);
@@ -312,6 +363,49 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
   if (!late.empty()) return explain_late(group, operation, late);
   Diagnosis stuck = explain_stuck(group, rank);
   return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
+}
+
+Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed) {
+  const RankView& first = rank_of(group, stayed.front());
+  Diagnosis result{.blamed = stayed,
+                   .cause = fmt::format("{} has not left the group, as others have that wait for it; {}",
+                                        name_of(first), what_it_does(first)),
+                   .remedy = remedy_for(first)};
+  for (const int rank : stayed)
+    if (rank != first.rank) result.lines.push_back(fmt::format("nor has {}", name_of(rank_of(group, rank))));
+  return result;
+}
+
+std::optional<Diagnosis> explain_look(const GroupView& group) {
+  constexpr double kLongWait = 1.0;
+  if (auto fault = find_fault(group)) return fault;
+  const int waiting = longest_waiting(group);
+  if (waiting < 0) return std::nullopt;
+  Diagnosis wait = explain_wait(group, waiting);
+  if (std::ranges::any_of(group.ranks, &RankView::has_found_fault)) return wait;
+  const RankView& rank = rank_of(group, waiting);
+  if (rank.waiting_time < kLongWait) {
+    const bool is_of_others = !wait.blamed.empty() && std::ranges::find(wait.blamed, waiting) == wait.blamed.end();
+    if (!is_of_others || std::ranges::any_of(group.ranks, &RankView::is_far)) return std::nullopt;
+    return Diagnosis{.blamed = wait.blamed,
+                     .cause = fmt::format("rank {} waits for {} at the moment", waiting, names_of(wait.blamed))};
+  }
+  // Before the deadline much may still be on its way.
+  if (wait.blamed.empty() && rank.waits_for.number != 0)
+    return Diagnosis{.cause = fmt::format("rank {} has waited in {} for {:.1f} s, as all others do", waiting,
+                                          describe(rank.waits_for), rank.waiting_time),
+                     .lines = std::move(wait.lines)};
+  if (waits_for_long_work(group, waiting)) wait.remedy.clear();
+  return wait;
+}
+
+bool is_teller(const GroupView& group, int rank) {
+  const auto teller = std::ranges::find_if(group.ranks, [](const RankView& other) {
+    return other.is_known && other.end == RankEnd::none &&
+           (other.state == ProcessState::runs || other.state == ProcessState::sleeps ||
+            other.state == ProcessState::unknown);
+  });
+  return teller == group.ranks.end() || teller->rank == rank;
 }
 
 bool waits_for_long_work(const GroupView& group, int waiting) {

@@ -58,15 +58,22 @@ std::optional<Diagnosis> find_fault(const GroupView& group);
 /// The rank that has waited for longest and can still say so; -1 where none waits.
 int longest_waiting(const GroupView& group);
 
-/// Whether the wait of `waiting` is longer than what is shown of ranks of other hosts may be old: else ranks that go on
-/// would look as if they were late.
-bool is_longer_than_news(const GroupView& group, int waiting);
-
 /// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 
+/// The same of ranks that do not leave the group, `stayed`, for which those that have left wait.
+Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed);
+
 /// Whether all that `waiting` waits for are ranks that do long work, which they may, or that wait for such ranks.
 bool waits_for_long_work(const GroupView& group, int waiting);
+
+/// What a look from outside tells of ranks that may all be well: a fault; of the longest wait what explain_wait() says,
+/// where it takes a second or longer; whom that rank waits for, where it is shorter. Nothing where none waits, and of
+/// a short wait where news of other hosts may be older.
+std::optional<Diagnosis> explain_look(const GroupView& group);
+
+/// Whether `rank` is the one that tells all lines of what is wrong: the lowest that can. Others tell the cause.
+bool is_teller(const GroupView& group, int rank);
 
 /// Lines, a line each: the cause first.
 std::string text_of(const Diagnosis& diagnosis);

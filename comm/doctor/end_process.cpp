@@ -48,8 +48,7 @@ bool cannot_end_itself(const RankView& rank) {
   return !rank.is_far && (rank.state == ProcessState::stopped || rank.state == ProcessState::held);
 }
 
-}  // namespace
-
+/// Whether all ranks of this host that can have told what they know.
 bool have_all_told(const StatusBoard& board) {
   return std::ranges::all_of(board.look_here(), [&](const RankView& rank) {
     const RankStatus& status = board.statuses()[static_cast<std::size_t>(rank.rank)];
@@ -58,11 +57,14 @@ bool have_all_told(const StatusBoard& board) {
   });
 }
 
+/// Writes a text to stderr behind "error: rank R: ", and lets the watchdogs of other ranks know.
 void tell(StatusBoard& board, const std::string& text) {
   board.mine().has_found_fault.store(1, std::memory_order_release);
   write_to_stderr(fmt::format("error: rank {}: {}", board.place().rank, text));
   board.mine().has_told.store(1, std::memory_order_release);
 }
+
+}  // namespace
 
 void save_statuses_to(const std::string& path) {
   SavedPath& saved = saved_path();
@@ -74,6 +76,10 @@ void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& di
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kForOthers{1500}, kBetweenLooks{20};
   constexpr std::chrono::seconds kForLauncher{3}, kForAll{6};
+  if (!board.claim_end()) {
+    std::this_thread::sleep_for(kForAll);
+    _exit(2);
+  }
   // Any of this may wait for ever: for who reads stderr, for a disk, or for a lock of a library.
   try {
     std::thread([kForAll] {

@@ -15,15 +15,10 @@ struct LastWords {
   std::function<void()> end_all;  ///< of the teller: as WatchOptions::end_all
 };
 
-/// Writes a text to stderr behind "error: rank R: ", and lets the watchdogs of other ranks know.
-void tell(StatusBoard& board, const std::string& text);
-
-/// Whether all ranks of this host that can have told what they know.
-bool have_all_told(const StatusBoard& board);
-
 /// Writes the text to stderr behind "error: rank R: ", waits until the other ranks of this host that can have written
 /// theirs, and ends those of the blamed ranks on this host that cannot end themselves. Then the teller ends all ranks;
-/// each ends with exit code 2 after some seconds at the latest, whatever its other threads do.
+/// each ends with exit code 2 after some seconds at the latest, whatever its other threads do. A second thread of a
+/// rank that calls it tells nothing, and waits for that end.
 [[noreturn]] void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& diagnosis,
                               const LastWords& words);
 

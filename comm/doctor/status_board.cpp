@@ -239,10 +239,16 @@ bool StatusBoard::save(const std::string& path) const {
     std::memcpy(at + offsetof(RankStatus, saved_at), &now, sizeof now);
     std::memcpy(at + offsetof(RankStatus, saved_state), &state, sizeof state);
   }
-  std::ofstream file(path, std::ios::binary);
+  // Whoever reads meanwhile sees the old file or the new one.
+  const std::string temporary = fmt::format("{}.{}.part", path, getpid());
+  std::ofstream file(temporary, std::ios::binary);
   file.write(reinterpret_cast<const char*>(copy.data()), static_cast<std::streamsize>(copy.size()));
   file.close();
-  return static_cast<bool>(file);
+  std::error_code error;
+  if (file) std::filesystem::rename(temporary, path, error);
+  if (file && !error) return true;
+  std::filesystem::remove(temporary, error);
+  return false;
 }
 
 }  // namespace tandem::comm

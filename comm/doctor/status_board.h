@@ -5,6 +5,7 @@
 #include "tandem/comm/doctor/diagnosis.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,8 @@ class StatusBoard {
   void show_far_state(int rank, ProcessState state);
   /// Writes all statuses to a file that view_of_file() reads; whether it could be written.
   bool save(const std::string& path) const;
+  /// True for the first thread of this rank that asks: the one that tells what is wrong, and ends the process.
+  bool claim_end() { return !is_ending_.exchange(true); }
 
  private:
   Place place_;
@@ -53,6 +56,7 @@ class StatusBoard {
   std::shared_ptr<SharedMemory> memory_;
   std::vector<std::byte> own_memory_;  // in place of it
   std::span<RankStatus> statuses_;
+  std::atomic<bool> is_ending_ = false;
 };
 
 /// `now`: nanoseconds of the steady clock.

@@ -129,12 +129,7 @@ bool Watchdog::look() {
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
   board_->mine().has_found_fault.store(1, std::memory_order_release);
   if (heartbeats_) heartbeats_->send();  // before others see this process end
-  const auto teller = std::ranges::find_if(group.ranks, [](const RankView& rank) {
-    return rank.is_known && rank.end == RankEnd::none &&
-           (rank.state == ProcessState::runs || rank.state == ProcessState::sleeps ||
-            rank.state == ProcessState::unknown);
-  });
-  handler_(group, diagnosis, teller == group.ranks.end() || teller->rank == board_->place().rank);
+  handler_(group, diagnosis, is_teller(group, board_->place().rank));
   return true;
 }
 

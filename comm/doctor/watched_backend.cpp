@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -142,9 +143,22 @@ class Watch {
   /// Of an operation that has failed here: what is wrong by what all show, or "" where that is not known or was told
   /// already. Where the others wait on, they are told before this rank goes.
   std::string explain(const OperationView& operation) {
-    constexpr std::chrono::milliseconds kForOthers{300}, kForTelling{1500};
+    constexpr std::chrono::milliseconds kForOthers{300}, kForWatchdog{6000};
+    GroupView group;
     std::optional<Diagnosis> fault;
-    if (!soon(kForOthers, [&] { return (fault = find_fault(board_->look())).has_value(); })) return "";
+    const auto is_alarmed = [&] {
+      return !options_.on_fault && std::ranges::any_of(group.ranks, &RankView::has_found_fault);
+    };
+    const auto is_known = [&] {
+      group = board_->look();
+      return is_alarmed() || (fault = find_fault(group)).has_value();
+    };
+    if (!soon(kForOthers, is_known)) return "";
+    if (is_alarmed()) {
+      // A rank that has told what is wrong and ended is no cause: this one's watchdog tells that cause, and ends it.
+      soon(kForWatchdog, [] { return false; });
+      return "";
+    }
     const auto do_others_wait = [&] {
       return std::ranges::any_of(board_->look().ranks, [&](const RankView& rank) {
         return rank.rank != board_->place().rank && rank.is_waiting && rank.state != ProcessState::ended &&
@@ -154,8 +168,7 @@ class Watch {
     // Where a process has ended, a launcher ends this one soon.
     if (options_.on_fault || (!fault->is_final && soon(kForOthers, [&] { return !do_others_wait(); })))
       return fault->cause;
-    tell(*board_, fault->cause + "\n");
-    soon(kForTelling, [&] { return have_all_told(*board_); });
+    end(group, *fault, is_teller(group, board_->place().rank));
     return "";
   }
 
@@ -312,7 +325,8 @@ double default_timeout() {
   const char* const text = environment_variable(kName);
   if (text == nullptr) return WatchOptions().timeout;
   const std::optional<double> seconds = parse_number<double>(text);
-  require(seconds && *seconds >= 0.0, "{}={}: give seconds, or 0 for no deadline", kName, text);
+  require(seconds && *seconds >= 0.0 && std::isfinite(*seconds), "{}={}: give seconds, or 0 for no deadline", kName,
+          text);
   return *seconds;
 }
 

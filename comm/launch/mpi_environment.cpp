@@ -71,7 +71,7 @@ MpiEnvironment::MpiEnvironment(std::string_view interface)
 MpiEnvironment::~MpiEnvironment() {
   if (!owns_mpi_) return;
   if (std::uncaught_exceptions() > 0) detail::abort_mpi(2);
-  leave_together();
+  leave_together([] { detail::abort_mpi(2); });
   detail::finalize_mpi();
 }
 

@@ -206,6 +206,8 @@ CASES = [
     ("allreduce_bench --connectivity --rounds 3",),
     ("allreduce_bench --iface eth0",),
     ("cifar_train --iface eth0 --dataset synthetic",),
+    ("allreduce_bench --iface ''",),
+    ("cifar_train --iface '' --dataset synthetic",),
     ("sgd_lab --break sync-gard",),
     ("sgd_lab --ranks 1",),
     ("study run optimisers",),

@@ -580,7 +580,7 @@ def check_messages(events, ranks, uncertainty):
     for (sender, _, number, step, _, _) in sent:
         if (sender, number) in rounds:
             rounds[sender, number].append(step)
-    check(len(rounds) >= 2 * ranks and all(set(steps) == set(range(2 * (ranks - 1))) for steps in rounds.values()), f"rounds: {rounds}")
+    check(len(rounds) >= 2 * ranks and all(set(steps) == set(range(1, 2 * ranks - 1)) for steps in rounds.values()), f"rounds: {rounds}")
     both = sent.keys() & received.keys()
     check(len(both) >= 0.9 * max(len(sent), len(received)), f"{len(both)} of {len(sent)} sent and {len(received)} received match")
     for (sender, receiver, *_), (begin, end) in ((at, (sent[at]["ts"], received[at]["ts"] + received[at]["dur"])) for at in both):

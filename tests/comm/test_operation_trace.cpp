@@ -84,7 +84,9 @@ TEST_CASE("trace: a rank of a ring takes 2(N - 1) steps, a message to its right 
       }
       const auto rounds = static_cast<std::size_t>(2 * (ranks - 1));
       CHECK((sent.size() == rounds && received.size() == rounds));
-      CHECK((*sent.rbegin() == 2 * ranks - 3 && *received.rbegin() == 2 * ranks - 3));
+      // As in the tables of algorithms, the first one is 1.
+      CHECK((*sent.begin() == 1 && *received.begin() == 1));
+      CHECK((*sent.rbegin() == 2 * ranks - 2 && *received.rbegin() == 2 * ranks - 2));
       CHECK(reduced == ranks - 1);
     }
   }

@@ -206,7 +206,7 @@ void ScheduleRun::record(int peer, const Task& task, std::int64_t begin_ns, std:
   const Segment& segment = segments_[task.segment];
   const std::int64_t waited_ns = std::max(looked_ns, begin_ns);
   CommunicationStep step{.action = kActions[static_cast<std::size_t>(task.step.action)],
-                         .round = task.step.round,
+                         .round = task.step.round + 1,
                          .peer = peer,
                          .chunk = task.step.chunk,
                          .segment = static_cast<int>(segment.wave),

@@ -308,13 +308,104 @@ TEST_CASE("a host of which nothing is heard is said to be silent") {
   CHECK_THAT(text_of(group), ContainsText("rank 1 (host beta, pid 401) has not been heard of for 3.1 s\n"));
 }
 
-TEST_CASE("of a short wait nothing is concluded from news of other hosts, which may be older") {
+TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
+  const auto look = [](double time, const RankView& other) {
+    GroupView group = group_of({waits(0, sum(45)), other});
+    for (RankView& rank : group.ranks) rank.waiting_time = time;
+    return explain_look(group);
+  };
+  // A rank that computes.
+  const auto moment = look(0.2, busy(1, 44));
+  REQUIRE(moment.has_value());
+  CHECK(text_of(*moment) == "rank 0 waits for rank 1 at the moment\n");
+  CHECK_THAT(look(1.5, busy(1, 44))->cause, ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #45"));
+  CHECK_FALSE(explain_look(group_of({busy(0, 44), busy(1, 44)})).has_value());
+  // All have entered.
+  CHECK_FALSE(look(0.2, waits(1, sum(45))).has_value());
+  const auto all = look(1.5, waits(1, sum(45)));
+  REQUIRE(all.has_value());
+  CHECK(all->cause == "rank 0 has waited in all_reduce #45 sum f32[4] for 1.5 s, as all others do");
+  CHECK(all->remedy.empty());
+  // What their own watchdogs have found holds.
+  RankView alarmed = waits(1, sum(45));
+  alarmed.has_found_fault = true;
+  CHECK_THAT(look(0.2, alarmed)->remedy, ContainsText("a message may be lost"));
+  // News of another host may be older than a short wait.
   RankView far = busy(1, 41);
-  GroupView group = group_of({waits(0, sum(45)), far});
-  group.ranks[0].waiting_time = 0.2;
-  CHECK(is_longer_than_news(group, 0));
-  group.ranks[1].is_far = true;
-  CHECK_FALSE(is_longer_than_news(group, 0));
-  group.ranks[0].waiting_time = 1.5;
-  CHECK(is_longer_than_news(group, 0));
+  far.is_far = true;
+  CHECK_FALSE(look(0.2, far).has_value());
+  CHECK_THAT(look(1.5, far)->cause, ContainsText("has not entered all_reduce #45"));
+  // Long work may take long; a rank that has ended is a fault at once.
+  RankView writes = busy(1, 44);
+  writes.is_in_long_work = true;
+  CHECK(look(1.5, writes)->remedy.empty());
+  RankView gone = busy(1, 44);
+  gone.state = ProcessState::ended;
+  CHECK_THAT(look(0.0, gone)->cause, ContainsText("rank 1 (host h, pid 401, ended) has not entered"));
+  // Two ranks in the middle of an exchange of messages.
+  GroupView exchange = group_of({waits(0, receive_from(1)), waits(1, receive_from(0))});
+  for (RankView& rank : exchange.ranks) rank.waiting_time = 0.2;
+  CHECK_FALSE(explain_look(exchange).has_value());
+}
+
+TEST_CASE("a send and a receive whose tags differ are told as that") {
+  OperationView send{.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = 1, .tag = 3, .count = 4};
+  OperationView receive = receive_from(0);
+  receive.tag = 4;
+  const auto both = [&] { return explain_wait(group_of({waits(0, send), waits(1, receive)}), 0); };
+  CHECK(both().cause ==
+        "tags differ: rank 0 (host h, pid 400) waits in send of f32[4] to rank 1 (tag 3), and rank 1 (host h, pid 401) "
+        "in receive of f32[4] from rank 0 (tag 4)");
+  CHECK_THAT(both().remedy, ContainsText("with the same tag"));
+  // So they are where another rank waits for both.
+  CHECK(explain_wait(group_of({waits(0, send), waits(1, receive), waits(2, sum(6))}), 2).cause == both().cause);
+  // Sends that meet sends are a cycle, whatever their tags are.
+  OperationView back = send;
+  back.peer = 0;
+  back.tag = 4;
+  CHECK_THAT(explain_wait(group_of({waits(0, send), waits(1, back)}), 0).cause,
+             ContainsText("in a cycle: 0 -> 1 -> 0"));
+  // A message that was sent without a wait.
+  RankView sender = busy(0, 5);
+  sender.messages = {send};
+  const auto lines = [&](const RankView& receiver) { return explain_wait(group_of({sender, receiver}), 1).lines; };
+  RankView receiver = waits(1, receive);
+  receiver.messages = {receive};
+  CHECK(lines(receiver).back() == "rank 0 has begun send of f32[4] to rank 1 (tag 3): the tags differ");
+  // It was received before.
+  OperationView first = receive_from(0);
+  first.tag = 3;
+  receiver.messages = {first, receive};
+  CHECK(lines(receiver) == std::vector<std::string>{"rank 1 waits in receive of f32[4] from rank 0 (tag 4)"});
+}
+
+TEST_CASE("the remedy for a rank that has left, or waits for a message, is not a longer deadline") {
+  RankView left = busy(1, 5);
+  left.started = 6;
+  left.collectives.push_back(sum(6));
+  left.end = RankEnd::left;
+  const Diagnosis early = explain_wait(group_of({waits(0, sum(6)), left}), 0);
+  CHECK(early.blamed == std::vector{1});
+  CHECK_THAT(early.cause,
+             ContainsText("rank 1 (host h, pid 401) has begun all_reduce #6 sum f32[4], and did not end it") &&
+                 ContainsText("and has left the group"));
+  CHECK_THAT(early.remedy, ContainsText("before the group is dropped"));
+  const OperationView send{.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = 1, .count = 4};
+  const Diagnosis unmatched = explain_wait(group_of({waits(0, send), waits(1, sum(6))}), 1);
+  CHECK(unmatched.blamed == std::vector{0});
+  CHECK_THAT(unmatched.cause, ContainsText("rank 0 (host h, pid 400) has not entered all_reduce #6"));
+  CHECK_THAT(unmatched.remedy,
+             ContainsText("rank 0 waits for a message that rank 1 does not answer: each receive() needs a send()"));
+}
+
+TEST_CASE("a rank that has told what is wrong, and ended, is not the cause") {
+  RankView told = waits(0, sum(6)), stopped = busy(1, 5);
+  told.has_found_fault = true;
+  told.state = ProcessState::ended;
+  stopped.state = ProcessState::stopped;
+  const GroupView group = group_of({told, stopped, waits(2, sum(6))});
+  CHECK_FALSE(find_fault(group).has_value());
+  CHECK(explain_wait(group, 2).blamed == std::vector{1});
+  CHECK(is_teller(group, 2));
+  CHECK_FALSE(is_teller(group, 0));
 }

@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -84,6 +86,12 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
   board.mine().started = 1;
   board.mine().waits_for = 2;
   REQUIRE(board.save(path));
+  // By a file of another name, of which nothing is left.
+  using Files = std::filesystem::directory_iterator;
+  CHECK(std::distance(Files(directory.path()), Files()) == 1);
+  std::filesystem::create_directory(directory.path() / "folder");
+  CHECK_FALSE(board.save((directory.path() / "folder").string()));
+  CHECK(std::distance(Files(directory.path()), Files()) == 2);
   const GroupView view = view_of_file(path);
   REQUIRE(view.ranks.size() == 1);
   CHECK(describe(view.ranks[0].waits_for) == "all_reduce #1 sum f32[4]");
@@ -107,6 +115,7 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
     const GroupView hostile = view_of_file(write(other));
     CHECK_FALSE(text_of(hostile).empty());
     CHECK_FALSE(text_of(explain_wait(hostile, 0)).empty());
+    CHECK_NOTHROW(explain_look(hostile));
   }
   board.mine().activity.set("red\x1b[31m\n");
   std::strcpy(board.mine().host, "h\a");

@@ -300,7 +300,7 @@ TEST_CASE("the deadline is that of the environment, or half a minute") {
   CHECK(default_timeout() == 30.0);
   ::setenv("TANDEM_COMM_TIMEOUT", "2.5", 1);
   CHECK(default_timeout() == 2.5);
-  for (const char* const wrong : {"-1", "x", "", "nan"}) {
+  for (const char* const wrong : {"-1", "x", "", "nan", "inf"}) {
     ::setenv("TANDEM_COMM_TIMEOUT", wrong, 1);
     CHECK_THAT(error_of(default_timeout), ContainsText("give seconds, or 0 for no deadline"));
   }

@@ -25,6 +25,8 @@ WAYS = {
     "computes": (NAMED.format(state="") + ".* and is in backward conv2d of features.7", LATE),
     "receive": (NAMED.format(state="") + r".* and waits in receive of f32\[1000\] from rank 0", LATE),
     "cycle": (r"ranks wait for each other in a cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)", LATE),
+    "tags": (r"tags differ: rank . .* waits in .* \(tag [34]\), and rank . .* in .* \(tag [34]\)", LATE),
+    "stays": (r"rank 1 \(host \S+, pid \d+, stopped\) has not left the group", LATE),
     "throws": (r"rank 1: label 12 is out of range", EARLY),
     "root": (r"rank 1.* broadcast #\d+ f32\[1000\] from rank 2, and ranks? 0(, 2)? calls? broadcast .* from rank 0", EARLY),
     "count": (r"rank 1.* all_reduce #\d+ sum f32\[999\], and ranks? 0(, 2)? calls? all_reduce #\d+ sum f32\[1000\]", EARLY),
@@ -92,9 +94,12 @@ def faults_of(way, args):
     survivors = ("1",) if way == "throws" else ("0", "2")
     for rank in survivors:
         own = [line for line in lines if line.startswith(f"error: rank {rank}: ")]
+        # One that has told what is wrong, and ends, is not at fault.
+        faults += [f"rank {rank} blames another one" for line in own if re.search(r": rank [02] \([^)]*\) (has|did|is|does) ", line)]
         if not any(re.search(expected, line) for line in own):
             # Of an agreed error one rank tells. Wrong dtypes of one size may end some ranks' part before anybody looks.
-            one_is_enough = args.checks or way == "dtype"
+            # Who has left a group hears of what another one that has left finds.
+            one_is_enough = args.checks or way in ("dtype", "stays")
             if not (one_is_enough and any(re.search(expected, line) for line in lines)):
                 faults.append(f"rank {rank} does not name the fault")
     deadline = time.monotonic() + 5

@@ -50,6 +50,7 @@ void misbehave(ProcessGroup& group, const std::string& way) {
   if (way == "dtype") group.all_reduce(Out(Tensor::full({1000}, 1.0, {.dtype = DType::i32})));
   if (way == "order") group.broadcast(Out(x));
   if (way == "receive") group.receive(Out(x), 0);
+  if (way == "tags") group.receive(Out(Tensor::full({2'000'000}, 1.0)), 0, 4);
 }
 
 /// What the others do meanwhile.
@@ -57,6 +58,8 @@ void behave(ProcessGroup& group, const std::string& way) {
   const Tensor x = Tensor::full({1000}, 1.0);
   if (way == "root")
     group.broadcast(Out(x), 0);
+  else if (way == "tags" && group.rank() == 0)
+    group.send(Tensor::full({2'000'000}, 1.0), 1, 3);
   else
     group.all_reduce(Out(x));
 }
@@ -82,8 +85,9 @@ int main(int argc, char** argv) {
     }
     if (way == "returns" && group->rank() == kCulprit) return 0;
     if (group->rank() == kCulprit) misbehave(*group, way);
-    behave(*group, way);
+    if (way != "stays") behave(*group, way);
     take_steps(*group, 5);
+    if (way == "stays" && group->rank() == kCulprit) raise(SIGSTOP);
     std::printf("rank %d ended\n", group->rank());
     return 0;
   });
