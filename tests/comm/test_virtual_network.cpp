@@ -20,6 +20,7 @@
 
 using namespace tandem;
 using namespace tandem::comm;
+using tandem::test::ContainsText;
 using tandem::test::error_of;
 
 namespace {
@@ -311,6 +312,15 @@ TEST_CASE("a lost link is named, with who waits for it") {
   CHECK(error_of([&] { all_reduce_seconds(model, "ring", 4000); }) ==
         "simulated network: after 0.0001392 s nothing is on its way any more: rank 2 waits for 4000 bytes from rank 1, "
         "which were lost");
+}
+
+TEST_CASE("segments that were lost on one link are named once") {
+  NetworkModel model = flat_network(2);
+  model.lost.push_back({0, 1, 0.0});
+  CHECK_THAT(
+      error_of([&] { all_reduce_seconds(model, ring_all_reduce(2), 2048, {.segment_bytes = 1024, .depth = 3}); }),
+      ContainsText(" nothing is on its way any more: rank 1 waits for 3 messages of 3072 bytes in all from rank 0, "
+                   "which were lost"));
 }
 
 TEST_CASE("a simulated network refuses ranks that it does not have, and lengths that differ") {
