@@ -179,6 +179,25 @@ TEST_CASE("all-reduces on a virtual clock take what their formulas say") {
   }
 }
 
+TEST_CASE("halving and doubling of short chunks take what their formula says, with the segments that are usual") {
+  // Up to N/2 chunks go to a partner in a round.
+  const double alpha = 50e-6, beta = 1.0 / 1.25e9;
+  for (const int ranks : {8, 16, 32, 64}) {
+    NetworkModel model = parse_network_model("alpha=50us beta=10Gbit");
+    model.hosts = ranks;
+    const double n = ranks, formula_alpha = 2.0 * std::log2(n) * alpha, share = 2.0 * (n - 1.0) / n * beta;
+    const Schedule schedule = halving_doubling(ranks);
+    for (const std::int64_t bytes : {ranks * 4, ranks * 64, 65536, 262144, 1 << 20}) {
+      CAPTURE(ranks, bytes);
+      const double seconds = all_reduce_seconds(model, schedule, bytes / 4, {});
+      const double formula = formula_alpha + share * static_cast<double>(bytes);
+      // A little less, where a chunk goes on while others of its round are still on their way.
+      CHECK((seconds < 1.01 * formula && seconds > 0.95 * formula));
+      CHECK(predicted_seconds(schedule, model.node_of_rank(), bytes, costs_of(model)) == Approx(seconds).epsilon(0.05));
+    }
+  }
+}
+
 TEST_CASE("binomial trees on a virtual clock take what their formulas say") {
   constexpr std::int64_t kCount = 100000;
   for (const int ranks : {2, 4, 16, 64}) {
@@ -244,7 +263,7 @@ TEST_CASE("predictions between many hosts know turns, and ways that are taken in
   for (const int hosts : {4, 8, 12, 32, 64}) {
     NetworkModel model = parse_network_model("alpha=100us beta=2.5Gbit");
     model.hosts = hosts;
-    for (const char* const algorithm : {"ring", "recursive-doubling", "halving-doubling"}) {
+    for (const char* const algorithm : {"ring", "recursive-doubling", "halving-doubling", "direct"}) {
       const Schedule schedule = all_reduce_algorithm(algorithm).make(model.node_of_rank());
       for (const std::int64_t count : {1000, 102912, 500234}) {
         CAPTURE(hosts, algorithm, count);
