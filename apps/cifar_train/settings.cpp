@@ -270,9 +270,10 @@ void describe_ranks(OptionTable& table, Settings& s) {
   table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
   for (const comm::BackendEntry& entry : comm::backends())
     if (!entry.former_name.empty()) table.find("backend")->also_called(entry.former_name, entry.name);
-  table.choice("comm-algorithm", s.comm_algorithm, comm::algorithm_names(),
-               "how backends native and threads add up (auto: shared-memory within a host, else by-cost, which takes "
-               "what is predicted to be the fastest for each size; the others by messages)");
+  table.choice(
+      "comm-algorithm", s.comm_algorithm, comm::algorithm_names(),
+      "how backends native and threads add up (auto: shared-memory within a host, else by-cost, which takes "
+      "what is predicted to be the fastest for each size, direct for 8 ranks at most; the others by messages)");
   table
       .choice("comm-progress", s.comm_progress, comm::progress_names(),
               "who moves on the sums of backends native, threads and mpi while a rank computes: its own polls between "

@@ -4,6 +4,9 @@
 #include "apps/sgd_lab/page.h"
 #include "apps/sgd_lab/pictures.h"
 #include "apps/sgd_lab/text.h"
+#include "tandem/comm/launch/launch.h"
+#include "tandem/core/environment.h"
+#include "tandem/core/error.h"
 #include "tandem/core/parallel.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/terminal.h"
@@ -12,6 +15,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -22,6 +26,11 @@ using namespace tandem;
 int run(int argc, char** argv) {
   const auto options = sgd_lab::read_command_line(argc, argv);
   if (!options) return 0;
+  const comm::Launch launch = comm::detect_launch(environment_variable);
+  if (launch.size > 1 && launch.rank > 0) return 0;  // rank 0 tells why, undisturbed, and fails
+  require(launch.size <= 1,
+          "started by {} as {} processes, and sgd_lab is one, whose ranks are threads: start it alone, with --ranks {}",
+          launch.launcher, launch.size, std::clamp(launch.size, 2, 8));
   set_num_threads(1);                      // each rank is a thread already
   std::optional<layers::AtomicFile> file;  // one that cannot be written is told before any work
   if (!options->html_file.empty()) file.emplace(options->html_file);

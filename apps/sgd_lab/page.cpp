@@ -40,6 +40,7 @@ void add_script(HtmlWriter& html, const Lesson& lesson, const SpeedGrid& grid) {
     html.markup(slider_data(lesson, grid));
     html.markup(slider_script());
   }
+  html.markup(exercise_script());
   html.close();
 }
 

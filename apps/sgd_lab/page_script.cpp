@@ -21,7 +21,8 @@ std::string_view page_style() {
 .step + .step, .step + .card, .grid + .card { margin-top: 18px; } h3.part { font-size: 15px; margin: 30px 0 10px; }
 details { margin-bottom: 10px; } summary { cursor: pointer; } details p { margin: 6px 0 0 18px; }
 code { overflow-wrap: anywhere; }
-@media print { #ring li[hidden] { display: list-item; } .controls, .sliders { display: none; } }
+@media print { #ring li[hidden] { display: list-item; } .controls, .sliders { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; } }
 )css";
 }
 
@@ -57,6 +58,21 @@ std::string_view ring_script() {
   element('ring').className = 'steps';
   element('ring-controls').hidden = false;
   show(0);
+})();
+)js";
+}
+
+std::string_view exercise_script() {
+  return R"js(
+(() => {
+  const closed = [];
+  window.addEventListener('beforeprint', () => {
+    closed.push(...document.querySelectorAll('details:not([open])'));
+    for (const exercise of closed) exercise.open = true;
+  });
+  window.addEventListener('afterprint', () => {
+    for (const exercise of closed.splice(0)) exercise.open = false;
+  });
 })();
 )js";
 }

@@ -1,6 +1,7 @@
 // What more ranks gain: predicted and measured on one network, and with sliders for others.
 #include "apps/sgd_lab/charts.h"
 #include "apps/sgd_lab/page_parts.h"
+#include "tandem/comm/schedules/segment_options.h"
 #include "tandem/train/plot/svg.h"
 #include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/page.h"
@@ -25,9 +26,9 @@ struct Slider {
 };
 
 void add_slider(HtmlWriter& html, const Slider& slider) {
-  html.open("label");
-  html.text(slider.name + " ");
-  html.element("output", plot::number_text(slider.value), {{"id", slider.id + "-value"}});
+  html.open("div");
+  html.element("label", slider.name, {{"for", slider.id}});
+  html.element("output", plot::number_text(slider.value), {{"id", slider.id + "-value"}, {"for", slider.id}});
   html.empty_element("input", {{"type", "range"},
                                {"id", slider.id},
                                {"min", "0"},
@@ -65,7 +66,7 @@ void add_speed_rows(HtmlWriter& html, const SpeedGrid& speed, std::size_t first,
 }
 
 void add_sliders(HtmlWriter& html, const Lesson& lesson, const SpeedGrid& grid) {
-  constexpr std::size_t kBatch = 6, kWeights = 2, kGigabits = 1, kMicroseconds = 1;
+  constexpr std::size_t kBatch = 6, kWeights = 2, kGigabits = 3, kMicroseconds = 1;
   const double compute = kBatches[kBatch] * static_cast<double>(grid.weights[kWeights]) * compute_cost(lesson);
   train::report::begin_card(html);
   html.element("h3", "Other batches, models and networks");
@@ -82,11 +83,14 @@ void add_sliders(HtmlWriter& html, const Lesson& lesson, const SpeedGrid& grid) 
   html.element("span", fmt::format("{:.3f}", 1e3 * compute), {{"id", "compute"}});
   html.text(fmt::format(
       " ms: the batch times the weights times {:.3g} ns, as measured here. Exchange: predicted for ranks on hosts of "
-      "their own by the fastest algorithm for each size; nothing is computed meanwhile. Speed-up: N ranks compute N "
-      "batches in the time of computing and exchanging. Without the script of this page the table is that of a batch "
-      "of {}, {} weights, {} Gbit/s and {} \xC2\xB5s.",
-      1e9 * compute_cost(lesson), kBatches[kBatch], plot::number_text(static_cast<double>(grid.weights[kWeights])),
-      grid.gigabits[kGigabits], grid.microseconds[kMicroseconds]));
+      "their own, by the fastest of the algorithms that by-cost chooses from; nothing is computed meanwhile. At most "
+      "{} segments of {} KiB are on their way at once between two ranks: where a latency is longer than they take, "
+      "large data wait for it several times. Speed-up: N ranks compute N batches in the time of computing and "
+      "exchanging. Without the script of this page the table is that of a batch of {}, {} weights, {} Gbit/s and {} "
+      "\xC2\xB5s.",
+      1e9 * compute_cost(lesson), comm::SegmentOptions{}.depth, comm::SegmentOptions{}.segment_bytes / 1024,
+      kBatches[kBatch], plot::number_text(static_cast<double>(grid.weights[kWeights])), grid.gigabits[kGigabits],
+      grid.microseconds[kMicroseconds]));
   html.close();
   html.close();
 }

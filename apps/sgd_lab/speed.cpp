@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMostRanks = 64;
 
-/// By the fastest algorithm.
+/// By the fastest of the algorithms that "by-cost" chooses from.
 VirtualExchange exchange_on(comm::NetworkModel model, int ranks, std::int64_t bytes) {
   model.hosts = ranks;
   const std::vector<int> nodes = model.node_of_rank();
@@ -68,7 +68,7 @@ SpeedUps predict_speed_ups(const TimedSteps& timed) {
 }
 
 SpeedGrid make_speed_grid() {
-  SpeedGrid grid{.gigabits = {1, 10, 100},
+  SpeedGrid grid{.gigabits = {1, 2.5, 5, 10, 25, 100},
                  .microseconds = {5, 25, 100},
                  .weights = {10'000, 100'000, 1'000'000, 10'000'000},
                  .ranks = {1, 2, 4, 8, 16, 32, 64},

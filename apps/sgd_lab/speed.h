@@ -24,7 +24,7 @@ struct SpeedGrid {
   }
 };
 
-/// By predict_speed_ups(): the fastest algorithm, and no computing meanwhile.
+/// By predict_speed_ups(): the fastest algorithm of candidate_algorithms(), and no computing meanwhile.
 SpeedGrid make_speed_grid();
 
 /// Images per second beside those of one rank, where each computes for `compute` seconds and then exchanges.

@@ -1,5 +1,7 @@
 #include "apps/sgd_lab/tables.h"
 
+#include "tandem/comm/schedules/segment_options.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,9 +39,10 @@ Table time_table(const TimedSteps& timed) {
           "Medians of {} steps in each way, which took turns, on {} ranks: with no exchange, with one behind the "
           "backward pass, and with one beside it. T_sync: from when the first bucket was full to the last "
           "average. A step computes, and waits for what is left of that behind the backward pass; the rest is "
-          "hidden. Predicted: T_comp and that wait, by the latency and the bandwidth alone; that ranks also "
-          "copy and add what they exchange, within \"computes\", is not in it.",
-          timed.turns, timed.ranks)};
+          "hidden. Predicted: T_comp and that wait, by the latency and the bandwidth, with {} segments of {} KiB "
+          "at most on their way at once between two ranks; that ranks also copy and add what they exchange, within "
+          "\"computes\", is not in it.",
+          timed.turns, timed.ranks, comm::SegmentOptions{}.depth, comm::SegmentOptions{}.segment_bytes / 1024)};
   const std::string compute = milliseconds(timed.compute);
   table.rows.push_back({"none", "0", compute, compute, compute, "0.000", "0.000", ""});
   table.rows.push_back(time_row("behind", timed, timed.behind));

@@ -93,12 +93,12 @@ class Link {
 /// What a rank can do next.
 struct Next {
   double begin = kNever;
-  double ready = kNever;  // before `begin` where the rank, or its way out, is busy
+  double asked = kNever;  // when the rank was ready for it: before `begin` where it, its way out or the peer was not
   std::size_t channel = 0;
   bool sends = false;
 
   bool is_before(const Next& other) const {
-    return begin < other.begin || (begin == other.begin && ready < other.ready);
+    return begin < other.begin || (begin == other.begin && asked < other.asked);
   }
 };
 
@@ -112,6 +112,8 @@ class Simulation {
         options_(options),
         near_(costs.within_host, costs.overhead, bytes, options.segment_bytes),
         far_(costs.between_hosts, costs.overhead, bytes, options.segment_bytes) {
+    const std::int64_t longest = chunk_range(bytes, schedule.chunks, 0).count;
+    depth_ = static_cast<std::size_t>(options.messages_at_once(std::min(longest, options.segment_bytes)));
     for (int rank = 0; rank < schedule.ranks; ++rank) ranks_.push_back(tasks_of(schedule, rank));
     join_channels();
     if (costs.shared_cores > 0) share_cores();
@@ -126,7 +128,9 @@ class Simulation {
       double begin = kNever;
       for (std::size_t i = 0; i < next.size(); ++i) {
         const double here = std::max(next[i].begin, core_free_from(i));
-        if (here >= begin) continue;
+        // What comes at one time may let others send first: sends are behind all receives of that time.
+        const bool is_first = here < begin || (here == begin && next[rank].sends && !next[i].sends);
+        if (here == kNever || !is_first) continue;
         begin = here;
         rank = i;
       }
@@ -204,7 +208,7 @@ class Simulation {
       return result;
     for (const Channel& channel : rank.channels)
       for (const Task& task : channel.*tasks)
-        if (Turns::takes_turns(task.bytes)) result.turns.add(rank.segments[task.segment].wave, task.round);
+        result.turns.add(rank.segments[task.segment].wave, task.round, task.bytes);
     result.turns.begin();
     result.begun.resize(result.turns.waves());
     return result;
@@ -212,14 +216,15 @@ class Simulation {
 
   /// When a task's round has its turn: all rounds before are complete.
   static double turn_of(const Rank& rank, const TimedTurns& timed, const Task& task) {
-    if (timed.turns.is_empty() || !Turns::takes_turns(task.bytes)) return 0.0;
+    if (timed.turns.is_empty()) return 0.0;
     const std::size_t wave = rank.segments[task.segment].wave;
+    if (!timed.turns.takes_turn(wave, task.round)) return 0.0;
     return timed.turns.has_turn(wave, task.round) ? timed.begun[wave] : kNever;
   }
 
   /// Whether another round has its turn now.
   static bool end_turn(const Rank& rank, TimedTurns& timed, const Task& task, double end) {
-    if (timed.turns.is_empty() || !Turns::takes_turns(task.bytes)) return false;
+    if (timed.turns.is_empty()) return false;
     const std::size_t wave = rank.segments[task.segment].wave;
     if (!timed.turns.end(wave, task.round)) return false;
     timed.begun[wave] = std::max(timed.begun[wave], end);
@@ -250,15 +255,20 @@ class Simulation {
     const Task& task = channel.sends[index];
     const Segment& segment = rank.segments[task.segment];
     if (segment.writes < task.before) return kNever;
-    const auto depth = static_cast<std::size_t>(options_.depth);
     const Rank& receiver = ranks_[channel.peer];
     double ready = std::max({segment.written, turn_of(rank, rank.send_turns, task),
                              turn_of(receiver, receiver.receive_turns, other.receives[index])});
-    if (index >= depth) {
-      if (other.received.size() + depth <= index) return kNever;
-      ready = std::max(ready, other.received[index - depth]);
+    if (index >= depth_) {
+      if (other.received.size() + depth_ <= index) return kNever;
+      ready = std::max(ready, other.received[index - depth_]);
     }
     return ready;
+  }
+
+  /// When the rank itself was ready to send its next, whatever the receiver was.
+  static double send_asked(const Rank& rank, const Channel& channel) {
+    const Task& task = channel.sends[channel.arrived.size()];
+    return std::max(rank.segments[task.segment].written, turn_of(rank, rank.send_turns, task));
   }
 
   static double receive_ready(const Rank& rank, const Channel& channel, const Channel& other) {
@@ -270,7 +280,8 @@ class Simulation {
     return std::max(segment.stepped, other.arrived[index]);
   }
 
-  /// What can begin first; of what can begin at one time, what was ready first, or a send, on which another rank waits.
+  /// What can begin first; of what can begin at one time, what the rank was ready for first, or a send, on which
+  /// another rank waits.
   Next next_of(std::size_t number) const {
     const Rank& rank = ranks_[number];
     Next next;
@@ -279,8 +290,10 @@ class Simulation {
         const Channel& channel = rank.channels[i];
         const Channel& other = ranks_[channel.peer].channels[channel.opposite];
         Next here{.channel = i, .sends = sends};
-        here.ready = sends ? send_ready(rank, channel, other) : receive_ready(rank, channel, other);
-        here.begin = std::max(here.ready, rank.free_from);
+        const double ready = sends ? send_ready(rank, channel, other) : receive_ready(rank, channel, other);
+        if (ready == kNever) continue;
+        here.begin = std::max(ready, rank.free_from);
+        here.asked = sends ? send_asked(rank, channel) : ready;
         // A message takes its way in when it leaves, not when it is ready: others that leave before come first.
         if (sends && nodes_[number] != nodes_[channel.peer])
           here.begin = std::max(here.begin, rank.out_free_from - far_.overhead() / 2.0);
@@ -332,6 +345,7 @@ class Simulation {
   std::int64_t total_;
   const MessageCosts& costs_;
   const SegmentOptions& options_;
+  std::size_t depth_ = 1;  // messages that may be on their way to a rank
   Link near_, far_;
   std::vector<Rank> ranks_;
   std::vector<std::shared_ptr<Host>> host_of_rank_;  // null where each of its ranks has a core; empty where all have

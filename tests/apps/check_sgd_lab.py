@@ -264,6 +264,9 @@ def check_sliders(browser, path):
     for slider, place in (("batch", 0), ("weights", 3), ("gigabits", 0)):
         browser.evaluate(f"{{ const s = document.getElementById('{slider}'); s.value = {place}; s.oninput(); }}")
     slower = speed_rows(browser)
+    names = {slider: browser.evaluate(f"[...document.getElementById('{slider}').labels].map(label => label.textContent).join()")
+             for slider in ("batch", "weights", "gigabits", "microseconds")}
+    check(list(names.values()) == ["Batch of a rank", "Weights", "Bandwidth, Gbit/s", "Latency, \u00b5s"], f"sliders are called {names}")
     check(float(slower[-1][2]) < float(now[-1][2]), f"a slower network and smaller batches: {slower}")
 
 
@@ -299,6 +302,12 @@ def check_motion(browser, url):
     browser.call("Emulation.setEmulatedMedia", features=[], media="print")
     check(browser.evaluate(SHOWN) == "1111111", "on paper all rounds are shown")
     browser.call("Emulation.setEmulatedMedia", features=[], media="")
+    opened = "[...document.querySelectorAll('details')].filter(answer => answer.open).length"
+    browser.evaluate(f"window.onbeforeprint = () => {{ window.printed = {opened}; }}")
+    browser.print()
+    answers = browser.evaluate("document.querySelectorAll('details').length")
+    check(answers >= 8 and browser.evaluate("window.printed") == answers, f"{browser.evaluate('window.printed')} of {answers} answers are printed")
+    check(browser.evaluate(opened) == 0, "answers stay open behind printing")
 
 
 def check_without_script(browser, url):

@@ -177,6 +177,8 @@ app_case(PROGRAM sgd_lab NAME "pictures in no folder" EXIT 2
 app_case(PROGRAM sgd_lab NAME "pictures in a file" EXIT 2 ERR "app_files/plain_file" ARGS --pictures app_files/plain_file)
 app_case(PROGRAM sgd_lab NAME "one rank" EXIT 2 ERR "--ranks: 1 is not between 2 and 8" ARGS --ranks 1)
 app_case(PROGRAM sgd_lab NAME "unknown option" EXIT 2 ERR "unknown option --rank: did you mean --ranks?" ARGS --rank 2)
+app_case(PROGRAM sgd_lab NAME "several processes" RANKS 2 EXIT 2
+  ERR "started by mpirun as 2 processes, and sgd_lab is one, whose ranks are threads: start it alone, with --ranks 2" ARGS --chapter ring)
 app_case(PROGRAM sgd_lab NAME "stray word" EXIT 2 ERR "unexpected argument 'sync-init'" ARGS sync-init)
 app_case(PROGRAM sgd_lab NAME "a page in no folder" EXIT 2
   ERR "app_files/none/lesson.html: cannot write: there is no directory app_files/none; make it, or name another"

@@ -20,6 +20,7 @@
 
 using namespace tandem;
 using namespace tandem::comm;
+using tandem::test::ContainsText;
 using tandem::test::error_of;
 
 namespace {
@@ -178,6 +179,25 @@ TEST_CASE("all-reduces on a virtual clock take what their formulas say") {
   }
 }
 
+TEST_CASE("halving and doubling of short chunks take what their formula says, with the segments that are usual") {
+  // Up to N/2 chunks go to a partner in a round.
+  const double alpha = 50e-6, beta = 1.0 / 1.25e9;
+  for (const int ranks : {8, 16, 32, 64}) {
+    NetworkModel model = parse_network_model("alpha=50us beta=10Gbit");
+    model.hosts = ranks;
+    const double n = ranks, formula_alpha = 2.0 * std::log2(n) * alpha, share = 2.0 * (n - 1.0) / n * beta;
+    const Schedule schedule = halving_doubling(ranks);
+    for (const std::int64_t bytes : {ranks * 4, ranks * 64, 65536, 262144, 1 << 20}) {
+      CAPTURE(ranks, bytes);
+      const double seconds = all_reduce_seconds(model, schedule, bytes / 4, {});
+      const double formula = formula_alpha + share * static_cast<double>(bytes);
+      // A little less, where a chunk goes on while others of its round are still on their way.
+      CHECK((seconds < 1.01 * formula && seconds > 0.95 * formula));
+      CHECK(predicted_seconds(schedule, model.node_of_rank(), bytes, costs_of(model)) == Approx(seconds).epsilon(0.05));
+    }
+  }
+}
+
 TEST_CASE("binomial trees on a virtual clock take what their formulas say") {
   constexpr std::int64_t kCount = 100000;
   for (const int ranks : {2, 4, 16, 64}) {
@@ -243,7 +263,7 @@ TEST_CASE("predictions between many hosts know turns, and ways that are taken in
   for (const int hosts : {4, 8, 12, 32, 64}) {
     NetworkModel model = parse_network_model("alpha=100us beta=2.5Gbit");
     model.hosts = hosts;
-    for (const char* const algorithm : {"ring", "recursive-doubling", "halving-doubling"}) {
+    for (const char* const algorithm : {"ring", "recursive-doubling", "halving-doubling", "direct"}) {
       const Schedule schedule = all_reduce_algorithm(algorithm).make(model.node_of_rank());
       for (const std::int64_t count : {1000, 102912, 500234}) {
         CAPTURE(hosts, algorithm, count);
@@ -311,6 +331,15 @@ TEST_CASE("a lost link is named, with who waits for it") {
   CHECK(error_of([&] { all_reduce_seconds(model, "ring", 4000); }) ==
         "simulated network: after 0.0001392 s nothing is on its way any more: rank 2 waits for 4000 bytes from rank 1, "
         "which were lost");
+}
+
+TEST_CASE("segments that were lost on one link are named once") {
+  NetworkModel model = flat_network(2);
+  model.lost.push_back({0, 1, 0.0});
+  CHECK_THAT(
+      error_of([&] { all_reduce_seconds(model, ring_all_reduce(2), 2048, {.segment_bytes = 1024, .depth = 3}); }),
+      ContainsText(" nothing is on its way any more: rank 1 waits for 3 messages of 3072 bytes in all from rank 0, "
+                   "which were lost"));
 }
 
 TEST_CASE("a simulated network refuses ranks that it does not have, and lengths that differ") {

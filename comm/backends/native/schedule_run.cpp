@@ -20,13 +20,13 @@ ScheduleRun::ScheduleRun(Transport& transport, std::shared_ptr<const Schedule> s
       rank_(rank),
       tag_(tag),
       elements_(elements),
-      segment_elements_(std::max<std::int64_t>(1, options.segment_bytes / size_of(elements.dtype))),
-      depth_(static_cast<std::size_t>(std::max<std::int64_t>(1, options.depth))) {
+      segment_elements_(std::max<std::int64_t>(1, options.segment_bytes / size_of(elements.dtype))) {
   require(chunks.size() == static_cast<std::size_t>(schedule_->chunks), "schedule {}: {} chunks for a table of {}",
           schedule_->name, chunks.size(), schedule_->chunks);
   // Where no chunk is as long as a segment, slots need not be either.
   const auto most = std::ranges::max_element(chunks, {}, &ChunkMemory::count);
   if (most != chunks.end()) segment_elements_ = std::clamp<std::int64_t>(most->count, 1, segment_elements_);
+  depth_ = static_cast<std::size_t>(options.messages_at_once(segment_elements_ * size_of(elements.dtype)));
   add_tasks(cut(chunks));
   sends_ = make_turns(&Channel::sends);
   receives_ = make_turns(&Channel::receives);
@@ -80,24 +80,21 @@ Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) const {
     return turns;
   for (const Channel& channel : channels_) {
     for (const Task& task : channel.*tasks) {
-      if (!takes_turns(task)) continue;
-      turns.add(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
+      const Segment& segment = segments_[task.segment];
+      turns.add(segment.wave, static_cast<std::size_t>(task.step.round), bytes_of(segment));
     }
   }
   turns.begin();
   return turns;
 }
 
-bool ScheduleRun::takes_turns(const Task& task) const { return Turns::takes_turns(bytes_of(segments_[task.segment])); }
-
-/// Whether all of the rounds before are complete.
+/// Whether all of the rounds before are complete, or need not be.
 bool ScheduleRun::is_in_turn(const Turns& turns, const Task& task) const {
-  return turns.is_empty() || !takes_turns(task) ||
-         turns.has_turn(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
+  return turns.is_empty() || turns.has_turn(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
 }
 
 void ScheduleRun::end_turn(Turns& turns, const Task& task) const {
-  if (turns.is_empty() || !takes_turns(task)) return;
+  if (turns.is_empty()) return;
   turns.end(segments_[task.segment].wave, static_cast<std::size_t>(task.step.round));
 }
 

@@ -34,7 +34,7 @@ struct Elements {
 /// Works in place on the chunks. Each segment of a chunk goes its own way through the schedule: its steps follow each
 /// other, and those of segments at other places of their chunks do not wait for them. Of segments at one place,
 /// messages of a round are sent when those of the rounds before have left, and asked for when those have come: a rank
-/// that is ahead would else take the bandwidth of what others wait for. Those of up to 8 KiB do not wait for that, nor
+/// that is ahead would else take the bandwidth of what others wait for. Rounds of up to 8 KiB do not wait for that, nor
 /// others for them. No thread of its own: it moves on in poll(), which never waits. Sums are formed in the order of the
 /// schedule and, where several ranks form one, in the same order.
 class ScheduleRun {
@@ -93,9 +93,8 @@ class ScheduleRun {
   void add_tasks(const std::vector<std::vector<std::size_t>>& segments_of_chunk);
   Channel& channel_of(int peer);
   std::int64_t bytes_of(const Segment& segment) const { return segment.count * size_of(elements_.dtype); }
-  /// Empty where all are to one rank, or from one, or small.
+  /// Empty where all are to one rank, or from one.
   Turns make_turns(std::vector<Task> Channel::* tasks) const;
-  bool takes_turns(const Task& task) const;
   bool is_in_turn(const Turns& turns, const Task& task) const;
   void end_turn(Turns& turns, const Task& task) const;
   bool advance(Channel& channel);
@@ -119,7 +118,7 @@ class ScheduleRun {
   int tag_;
   Elements elements_;
   std::int64_t segment_elements_;
-  std::size_t depth_;
+  std::size_t depth_ = 1;  // messages that may be on their way to a rank, or from it
   std::vector<Segment> segments_;
   std::vector<Channel> channels_;
   Turns sends_, receives_;

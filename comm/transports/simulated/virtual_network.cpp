@@ -86,6 +86,29 @@ class WaitingEnds {
   std::map<std::tuple<int, int, int>, std::deque<std::shared_ptr<End>>> ends_;
 };
 
+/// Messages of each pair of ranks, counted.
+class Messages {
+ public:
+  void add(const End& end) {
+    auto& [count, bytes] = of_pair_[{end.from, end.to}];
+    ++count;
+    bytes += end.bytes;
+  }
+  /// Calls function(from, to, "4 messages of 2048 bytes in all") for each pair.
+  template <typename Function>
+  void for_each(const Function& function) const {
+    for (const auto& [pair, messages] : of_pair_) {
+      const auto& [count, bytes] = messages;
+      function(
+          pair.first, pair.second,
+          count == 1 ? fmt::format("{} bytes", bytes) : fmt::format("{} messages of {} bytes in all", count, bytes));
+    }
+  }
+
+ private:
+  std::map<std::pair<int, int>, std::pair<int, std::int64_t>> of_pair_;
+};
+
 }  // namespace
 
 class VirtualNetwork::State {
@@ -133,16 +156,19 @@ class VirtualNetwork::State {
 
   std::string waiting() const {
     constexpr std::size_t kMost = 10;
+    Messages lost, missing, unwanted;
+    for (const auto& end : lost_) lost.add(*end);
+    receives_.for_each([&](const End& end) { missing.add(end); });
+    sends_.for_each([&](const End& end) { unwanted.add(end); });
     std::vector<std::string> texts;
-    for (const auto& end : lost_)
-      texts.push_back(
-          fmt::format("rank {} waits for {} bytes from rank {}, which were lost", end->to, end->bytes, end->from));
-    receives_.for_each([&](const End& end) {
-      texts.push_back(fmt::format("rank {} waits for {} bytes from rank {}", end.to, end.bytes, end.from));
+    lost.for_each([&](int from, int to, const std::string& what) {
+      texts.push_back(fmt::format("rank {} waits for {} from rank {}, which were lost", to, what, from));
     });
-    sends_.for_each([&](const End& end) {
-      texts.push_back(
-          fmt::format("rank {} has {} bytes for rank {}, which does not ask for them", end.from, end.bytes, end.to));
+    missing.for_each([&](int from, int to, const std::string& what) {
+      texts.push_back(fmt::format("rank {} waits for {} from rank {}", to, what, from));
+    });
+    unwanted.for_each([&](int from, int to, const std::string& what) {
+      texts.push_back(fmt::format("rank {} has {} for rank {}, which does not ask for them", from, what, to));
     });
     if (texts.size() > kMost) {
       const std::string more = fmt::format("{} more", texts.size() - kMost);

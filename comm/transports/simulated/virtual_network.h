@@ -39,8 +39,8 @@ class VirtualNetwork {
   /// there is none: whatever is not done then never will be.
   std::vector<int> advance();
 
-  /// "rank 3 waits for 512 bytes from rank 2, which were lost; rank 1 has 8 bytes for rank 0, which does not ask for
-  /// them", of all that is not done and not on its way; ten at most.
+  /// "rank 3 waits for 4 messages of 2048 bytes in all from rank 2, which were lost; rank 1 has 8 bytes for rank 0,
+  /// which does not ask for them", of all that is not done and not on its way; ten pairs of ranks at most.
   std::string waiting() const;
 
   class State;
