@@ -40,7 +40,7 @@ struct Settings {
   std::string save_weights;
 
   double epochs = 8.0;  ///< as asked for; those of `trainer`, and its steps, are settled where the data is known
-  train::TrainerOptions trainer{.seed = 1};
+  train::TrainerOptions trainer{.epochs = 8, .seed = 1};
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
   std::int64_t canonical = 0;  ///< micro-batches of canonical mode; 0: not in that mode
