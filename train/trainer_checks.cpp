@@ -32,7 +32,7 @@ std::string text_of(const std::vector<optim::ParameterGroup>& groups) {
     if (group.momentum) text += fmt::format(", momentum {}", *group.momentum);
     if (group.schedule) text += ", a schedule of its own";
     if (group.freeze_step) text += fmt::format(", freeze_step {}", *group.freeze_step);
-    text += "\n";
+    text += '\n';
   }
   return text;
 }
