@@ -143,7 +143,7 @@ MUTATIONS = [
     ("comm/cost/predict.cpp", "for (const bool sends : {true, false}) {", "for (const bool sends : {false, true}) {"),
     ("comm/cost/predict.cpp", "host != nullptr ? seconds / host->speed : seconds", "seconds"),
     ("comm/cost/predict.cpp", "    if (task.combines)\n", "    if (total_ > 0)\n"),
-    ("comm/cost/predict.cpp", "if (other.received.size() + depth_ <= index) return kNever;\n      ready = std::max(ready, other.received[index - depth_]);", "static_cast<void>(depth), static_cast<void>(other);"),
+    ("comm/cost/predict.cpp", "if (other.received.size() + depth_ <= index) return kNever;\n      ready = std::max(ready, other.received[index - depth_]);", "static_cast<void>(other);"),
     ("comm/cost/predict.cpp", "channel.arrived.push_back(end + link.latency());", "channel.arrived.push_back(end);"),
     ("comm/cost/message_costs.cpp", "behind == points_.end() ? points_.back() : *behind", "behind == points_.end() ? points_[1] : *behind"),
     ("comm/backends/native/native_backend.cpp", "choices_ = choices_from_text(all_gather_bytes(mine).front());",
