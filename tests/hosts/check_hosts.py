@@ -332,18 +332,25 @@ def connectivity(args):
     with Hosts(3, args.mpirun, networks=2) as hosts:
         table = pathlib.Path(hosts.folder.name, "pairs.csv")
         hosts.shape("tbf", "rate", "200mbit", "burst", "16kb", "latency", "50ms")
-        code, _, output = probe_hosts(hosts, 2, args, "--csv", table)
-        require(code == 0 and "all ranks reach each other: ranks 0, 1 (host alpha), ranks 2, 3 (host beta), " in output,
-                f"exit code {code}", output)
-        rows = list(csv.DictReader(table.read_text().splitlines()))
-        require(len(rows) == 15 and all(row["reached"] == "1" for row in rows), "not all pairs", rows)
-        between = [float(row["bandwidth"]) for row in rows if row["from_host"] != row["to_host"]]
-        within = [float(row["bandwidth"]) for row in rows if row["from_host"] == row["to_host"]]
-        require(all(10e6 < speed < 40e6 for speed in between) and min(within) > 100e6,
-                "25 MB/s between hosts, and more within, were expected", rows)
-        code, _, output = probe_hosts(hosts, 1, args, "--iface", "eth1", "--json")
-        pairs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]  # the launcher may add some
-        require(code == 0 and len(pairs) == 3 and all(pair["bandwidth"] > 100e6 for pair in pairs), f"exit code {code}", output)
+        # Speeds of a busy machine may be anything, once.
+        for last in (False, False, True):
+            code, _, output = probe_hosts(hosts, 2, args, "--csv", table)
+            require(code == 0 and "all ranks reach each other: ranks 0, 1 (host alpha), ranks 2, 3 (host beta), " in output,
+                    f"exit code {code}", output)
+            rows = list(csv.DictReader(table.read_text().splitlines()))
+            require(len(rows) == 15 and all(row["reached"] == "1" for row in rows), "not all pairs", rows)
+            between = [float(row["bandwidth"]) for row in rows if row["from_host"] != row["to_host"]]
+            within = [float(row["bandwidth"]) for row in rows if row["from_host"] == row["to_host"]]
+            if all(10e6 < speed < 40e6 for speed in between) and min(within) > 100e6:
+                break
+            require(not last, "25 MB/s between hosts, and more within, were expected", rows)
+        for last in (False, False, True):
+            code, _, output = probe_hosts(hosts, 1, args, "--iface", "eth1", "--json")
+            pairs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]  # the launcher may add some
+            require(code == 0 and len(pairs) == 3, f"exit code {code}", output)
+            if all(pair["bandwidth"] > 100e6 for pair in pairs):
+                break
+            require(not last, "more than 100 MB/s were expected", output)
 
         # The launcher's network is eth0.
         hosts.block(2, network=1)
