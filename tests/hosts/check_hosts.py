@@ -341,9 +341,9 @@ def connectivity(args):
             require(len(rows) == 15 and all(row["reached"] == "1" for row in rows), "not all pairs", rows)
             between = [float(row["bandwidth"]) for row in rows if row["from_host"] != row["to_host"]]
             within = [float(row["bandwidth"]) for row in rows if row["from_host"] == row["to_host"]]
-            if all(10e6 < speed < 40e6 for speed in between) and min(within) > 100e6:
+            if all(3e6 < speed < 40e6 for speed in between) and min(within) > 100e6:
                 break
-            require(not last, "25 MB/s between hosts, and more within, were expected", rows)
+            require(not last, "at most 25 MB/s between hosts, and more within, were expected", rows)
         for last in (False, False, True):
             code, _, output = probe_hosts(hosts, 1, args, "--iface", "eth1", "--json")
             pairs = [json.loads(line) for line in output.splitlines() if line.startswith("{")]  # the launcher may add some
