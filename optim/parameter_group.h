@@ -13,7 +13,13 @@ namespace tandem::optim {
 
 /// For Optimizer::add_group(). What is empty is as the optimizer has it. torch.optim's parameter groups, but that the
 /// learning rate is a factor, so that one schedule moves all groups, and that parameters keep their places in
-/// Optimizer::parameters() and in checkpoints.
+/// Optimizer::parameters() and in checkpoints. Example:
+///     #include "tandem/optim/sgd.h"
+///     const Tensor weight = autograd::set_requires_grad(Tensor::full({10, 256}, 0.1));
+///     const Tensor bias = autograd::set_requires_grad(Tensor::full({10}, 0.0));
+///     SGD optimizer({weight, bias}, {.lr = 0.1, .weight_decay = 5e-4});
+///     optimizer.add_group({.parameters = {bias}, .lr_factor = 2.0, .weight_decay = 0.0});
+///     const double rate = optimizer.lr(0);  // 0.2
 struct ParameterGroup {
   std::vector<Tensor> parameters = {};  ///< of the optimizer's, each in one group at most
   double lr_factor = 1.0;               ///< times the optimizer's learning rate
