@@ -41,7 +41,8 @@ std::vector<std::string> own_files(std::string_view folder, std::string_view ext
   std::vector<std::string> names;
   const auto found = find_own_folder(folder);
   if (!found) return names;
-  for (const auto& entry : fs::directory_iterator(*found))
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(*found, unreadable))
     if (entry.path().extension() == extension) names.push_back(entry.path().stem().string());
   std::ranges::sort(names);
   return names;

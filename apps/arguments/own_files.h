@@ -11,7 +11,8 @@ namespace tandem::apps {
 /// Error where there is none.
 std::string own_folder(std::string_view name);
 
-/// The files of that folder that end in `extension`, without it, in alphabetical order; none where there is no folder.
+/// The files of that folder that end in `extension`, without it, in alphabetical order; none where there is no folder
+/// that can be read.
 std::vector<std::string> own_files(std::string_view folder, std::string_view extension);
 
 }  // namespace tandem::apps

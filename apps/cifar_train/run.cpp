@@ -71,8 +71,16 @@ std::string config_text(const OptionTable& table) {
   return text;
 }
 
-int answer(Request request, const std::string& program, const std::string& help, const OptionTable& table) {
-  if (request == Request::help) print(help);
+/// Of the defaults, whatever the command line says.
+std::string help_of_defaults(const std::string& program) {
+  Settings settings;
+  OptionTable table;
+  describe_options(table, settings);
+  return help_text(help_of(program), table, help_columns());
+}
+
+int answer(Request request, const std::string& program, const OptionTable& table) {
+  if (request == Request::help) print(help_of_defaults(program));
   if (request == Request::version)
     print(fmt::format("{} (Tandem) {}\n", program, train::build_versions().front().second));
   if (request == Request::print_config) print(config_text(table));
@@ -195,7 +203,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   Device device;
   OptionTable table;
   describe_options(table, settings);
-  const std::string program = program_name(start.argv), help = help_text(help_of(program), table, help_columns());
+  const std::string program = program_name(start.argv);
   const auto [request, notes] = comm::run_agreed(ranks, [&] {
     CommandLine asked = parse(start, table);
     resolve(settings, ranks.size());
@@ -214,7 +222,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   comm::check_same(ranks, "configuration",
                    fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
   if (ranks.rank() == 0) std::for_each(notes.begin(), notes.end(), note);
-  if (request != Request::run) return ranks.rank() == 0 ? answer(request, program, help, table) : 0;
+  if (request != Request::run) return ranks.rank() == 0 ? answer(request, program, table) : 0;
 
   const int fair_share = comm::default_threads(ranks);  // collective: on ranks that have --threads of their own, too
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
