@@ -35,10 +35,10 @@ struct ModelEntry {
   std::string_view name;                                         ///< as in ModelOptions
   std::unique_ptr<Module> (*make)(const ModelOptions& options);  ///< makes it, as make_model() does
   std::int64_t smallest_image;                                   ///< height and width
-  bool has_layers;                                               ///< ModelOptions::layers and shared_weights
-  bool has_batch_norm;                                           ///< always
-  bool takes_batch_norm;                                         ///< ModelOptions::batch_norm
-  bool has_drop_path;                                            ///< ModelOptions::drop_path
+  bool has_layers = false;                                       ///< ModelOptions::layers and shared_weights
+  bool has_batch_norm = false;                                   ///< always
+  bool takes_batch_norm = false;                                 ///< ModelOptions::batch_norm
+  bool has_drop_path = false;                                    ///< ModelOptions::drop_path
   bool has_width = false;                                        ///< ModelOptions::width
 };
 
