@@ -1,17 +1,15 @@
 // Training with slow weights: what a trainer does with them, and when.
 #include "tandem/optim/lookahead.h"
 
-#include "tandem/autograd/functions/cast.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/comm/backends/backend.h"
-#include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
-#include "tandem/optim/sgd.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/trainer.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/train/averaging_run.h"
 
 #include <map>
 #include <optional>
@@ -22,42 +20,9 @@ using namespace tandem::train;
 
 namespace {
 
+using Run = AveragingRun;
+
 constexpr std::int64_t kStepsInEpoch = 4;  // of 28 images in eights
-
-/// A small network with batch norm.
-struct Run {
-  layers::Sequential model;
-  std::unique_ptr<optim::SGD> optimizer;
-  data::Loader loader, test;
-  optim::GradScaler scaler;
-
-  explicit Run(const comm::ProcessGroup& group, DType dtype = DType::f32, double scale = 0.0)
-      : loader(images(28, 3), {28, group.size(), group.rank(), true, 1}, {.global_batch_size = 8}),
-        test(images(10, 5), {10, group.size(), group.rank(), false, 1}, {.global_batch_size = 5}) {
-    layers::Initializer initializer(1);
-    model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-    model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
-    model.add<layers::Flatten>();
-    model.add<layers::Linear>({.in = 256, .out = 10}, initializer);
-    if (dtype == DType::f16) model.set_precision(autograd::Precision::fp16);
-    optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
-    if (scale > 0.0) scaler = optim::GradScaler(optim::GradScalerOptions{.init_scale = scale, .growth_interval = 3});
-  }
-
-  static std::shared_ptr<const data::ImageDataset> images(std::int64_t count, std::uint64_t seed) {
-    return std::make_shared<const data::ImageDataset>(
-        data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = seed}));
-  }
-};
-
-using Values = std::map<std::string, std::vector<double>>;
-
-Values values_of(const NamedTensors& tensors) {
-  Values values;
-  for (const auto& [name, tensor] : tensors)
-    values[name] = autograd::cast(tensor.detach(), DType::f64).to_vector<double>();
-  return values;
-}
 
 /// Those of the state under a prefix.
 Values part_of(const Values& state, const std::string& prefix) {
