@@ -138,7 +138,8 @@ Verdict judge_figures(const RunData& run, const Figures& f) {
         "Too short to judge",
         {fmt::format("{} epoch{} with {} figures; the verdict takes {}.", n, n == 1 ? "" : "s", f.name, kLeastEpochs),
          gap_text(f)},
-        {fmt::format("Train longer: {}.", way_to_longer(run))}};
+        {run.epochs.size() < kLeastEpochs ? fmt::format("Train longer: {}.", way_to_longer(run))
+                                          : "Evaluate more of the epochs: --evaluate-every 1."}};
   }
   if (classes >= 2.0 && f.train_accuracy.back() < kChanceFactor * 100.0 / classes) {
     return {Fit::not_learning,

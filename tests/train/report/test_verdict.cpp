@@ -117,6 +117,11 @@ TEST_CASE("verdict: diverged, too short, and nothing to go by") {
   RunData run = run_of({{0.5, 82, 0.5, 81}, {0.3, 90, 0.34, 89}});
   CHECK(judge(run).fit == Fit::unknown);
   CHECK_THAT(judge(run).reasons[0], ContainsText("2 epochs"));
+  CHECK_THAT(judge(run).advice[0], ContainsText("Train longer"));
+  // Three epochs, of which one was evaluated.
+  RunData seldom = run_of({{0.9, 70, NAN, NAN}, {0.5, 82, NAN, NAN}, {0.3, 90, 0.34, 89}});
+  CHECK(judge(seldom).fit == Fit::unknown);
+  CHECK(judge(seldom).advice == std::vector<std::string>{"Evaluate more of the epochs: --evaluate-every 1."});
   run.state = RunState::diverged;
   CHECK(judge(run).headline == "Diverged in epoch 2");
   CHECK_THAT(judge(run).advice[0], ContainsText("--find-nan"));
