@@ -87,7 +87,7 @@ def figures_of(folder):
         "accuracy": results[-1]["test_accuracy"],
         "seconds": seconds + epochs[max(epochs)]["time"]["evaluation"],
         "interrupted": len(runs) > 1,
-        "config": {name: value for name, value in runs[-1]["config"].items() if name not in ("seed", *runs[-1]["without_effect"])},
+        "config": runs[-1]["config"],
         "versions": runs[-1]["versions"],
         "host": runs[-1]["host"],
         "device": runs[-1]["device"],
@@ -114,6 +114,7 @@ def picture(title, figures, totals):
         parts.append(path([(left, y), (left + width, y)], GRID, 1))
         parts.append(text(left - 8, y + 4, f"seed {figure['seed']}", anchor="end"))
         parts.append(f'<circle cx="{x_of(figure["accuracy"]):.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[0]}"/>')
+        parts.append(text(x_of(figure["accuracy"]) + 8, y + 4, f"{figure['accuracy']:.2f}", colour=INK))
     y, mean, error = height - 38, totals["accuracy_mean"], totals["accuracy_standard_error"] or 0.0
     parts.append(path([(x_of(mean - error), y), (x_of(mean + error), y)], COLOURS[0], 5))
     spread = f" ± {error:.3f} (standard error)" if error else ""
@@ -132,20 +133,24 @@ def train(arguments, seed, folder):
     return figures
 
 
-def check_same(figures):
-    """All runs of the folder must be of one set of options."""
-    first = figures[0]
-    for other in figures[1:]:
-        differ = [name for name in first["config"] if other["config"].get(name) != first["config"][name]]
-        if differ:
-            complain(f"seeds {first['seed']} and {other['seed']} differ in {', '.join(differ)}: name another --out for other options")
+def claim(file, options):
+    """A folder is for one set of options: what it has of others must not be told as of these."""
+    if file.exists():
+        try:
+            before = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError:
+            complain(f"{file}: no JSON: remove {file.parent} to begin anew")
+        if before != options:
+            complain(f"{file.parent} has runs of {before['recipe']} {' '.join(before['options'])}: name another --out for other options")
+    else:
+        write_json("--out", str(file), options)
 
 
 def words(totals):
     told = f"accuracy {totals['accuracy_mean']:.3f} %"
     if totals["accuracy_standard_error"] is not None:
         told += f", standard deviation {totals['accuracy_standard_deviation']:.3f}, standard error {totals['accuracy_standard_error']:.3f}"
-    told += f", {totals['runs']} runs, {totals['seconds_mean']:.2f} s a run"
+    told += f", {totals['runs']} {'run' if totals['runs'] == 1 else 'runs'}, {totals['seconds_mean']:.2f} s a run"
     if totals["p_value"] is not None:
         told += f"; above {totals['bound']:g} %: p = {totals['p_value']:.3g}"
     return told
@@ -170,11 +175,11 @@ def main():
     if subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode != 0:
         sys.exit(2)  # it has said why
     out.mkdir(parents=True, exist_ok=True)
+    claim(out / "options.json", {"recipe": arguments.recipe, "options": arguments.rest})
     figures = []
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         folder = out / f"seed-{seed}"
         figures.append(figures_of(folder) or train(arguments, seed, folder))
-        check_same(figures)
         totals = summary([f["accuracy"] for f in figures], [f["seconds"] for f in figures], arguments.bound)
         print(f"seed {seed}: {figures[-1]['accuracy']:.2f} % in {figures[-1]['seconds']:.2f} s; {words(totals)}", flush=True)
     result = {"recipe": arguments.recipe, **totals, "each": figures}

@@ -21,6 +21,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "parity"))
+
+import torch_models
 from command_line import Parser, check_output, complain, positive_number, run, whole_number, write_json
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
@@ -30,58 +34,16 @@ LR, WEIGHT_DECAY, BIAS_FACTOR = 1.5, 1.330e-3, 64
 WARMUP_SHARE, FIRST_FACTOR, LAST_FACTOR = 0.23, 0.2, 0.07
 LOOKAHEAD_EVERY, LOOKAHEAD_BASE = 5, 0.95
 WHITENING_BIAS_EPOCHS = 3
-WIDTHS = {94: (64, 256, 256), 95: (128, 384, 384)}
 
 
-class FixedGainNorm(nn.BatchNorm2d):
-    def __init__(self, channels):
-        super().__init__(channels, eps=1e-12, momentum=0.4)
-        self.weight.requires_grad = False
-
-
-class Scale(nn.Module):
-    def __init__(self, factor):
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, x):
-        return x * self.factor
-
-
-def identity_convolution(in_channels, channels):
-    convolution = nn.Conv2d(in_channels, channels, 3, padding=1, bias=False)
-    nn.init.dirac_(convolution.weight.data[:in_channels])
-    return convolution
-
-
-def group(in_channels, channels):
-    return nn.Sequential(
-        identity_convolution(in_channels, channels),
-        nn.MaxPool2d(2),
-        FixedGainNorm(channels),
-        nn.GELU(),
-        identity_convolution(channels, channels),
-        FixedGainNorm(channels),
-        nn.GELU(),
-    )
-
-
-def make_model(width, widths=WIDTHS[94]):
-    first, second, third = (round(width * channels) for channels in widths)
-    whitening = nn.Conv2d(3, 24, 2)
-    whitening.weight.requires_grad = False
-    whitening.bias.data.zero_()
-    return nn.Sequential(
-        whitening,
-        nn.GELU(),
-        group(24, first),
-        group(first, second),
-        group(second, third),
-        nn.MaxPool2d(3),
-        nn.Flatten(),
-        nn.Linear(third, 10, bias=False),
-        Scale(1 / 9),
-    )
+def make_model(width):
+    """The network of tests/parity/torch_models.py, whose filters begin as the identity as far as there are input channels."""
+    model = torch_models.make_model("airbench94", width=width)
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d) and module.bias is None:
+            nn.init.dirac_(module.weight.data[: module.in_channels])
+    nn.init.zeros_(model[0].bias)
+    return model
 
 
 def whitening_filters(images):
@@ -157,7 +119,7 @@ class Lookahead:
 
 
 def make_optimizer(model):
-    norms = [module for module in model.modules() if isinstance(module, FixedGainNorm)]
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     norm_biases = {id(norm.bias) for norm in norms}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [

@@ -118,9 +118,10 @@ class SpeedRun(unittest.TestCase):
         self.refused("--runs 0: must be at least 1", "--runs", "0")
         self.refused("write -- in front of options for cifar_train", "width")
         self.assertEqual(self.start("--", "--width", "0.5").returncode, 0)
-        self.refused("seeds 1 and 2 differ in width", "--runs", "2")
+        for other in (("--runs", "2"), ("--", "--width", "0.25"), ("--", "--width", "0.5", "--epochs", "2")):
+            self.refused("has runs of airbench94 --width 0.5: name another --out", *other)
         (self.out / "seed-1" / "log.jsonl").write_text('{"record": "ru')
-        self.refused("log.jsonl:1: no JSON: the log is damaged")
+        self.refused("log.jsonl:1: no JSON: the log is damaged", "--", "--width", "0.5")
         self.stand_in.unlink()
         self.refused("cifar_train is not there, or no program: build it")
 
