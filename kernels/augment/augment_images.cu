@@ -37,39 +37,40 @@ struct OutputImages {
 template <bool kRgb>
 __device__ float mean_grey(const AugmentedImage& image, int channels) {
   const int pixels = image.height * image.width;
-  double sum = 0.0;
+  const float share = 1.0f / static_cast<float>(channels);
+  long long sum = 0;
   for (int pixel = static_cast<int>(threadIdx.x); pixel < pixels; pixel += kThreads) {
     const int y = pixel / image.width, x = pixel - y * image.width;
     if constexpr (kRgb) {
       float rgb[3];
-      for (int c = 0; c < 3; ++c) rgb[c] = image.sample(c, y, x) * (1.0f / 255.0f);
+      for (int c = 0; c < 3; ++c) rgb[c] = image.sample(c, y, x);
       adjust_color(rgb, image.task, 0.0f, true);
-      sum += static_cast<double>(grey(rgb));
+      sum += detail::to_grey_units(grey(rgb));
     } else {
+      float of_pixel = 0.0f;
       for (int c = 0; c < channels; ++c) {
-        float value[1] = {image.sample(c, y, x) * (1.0f / 255.0f)};
+        float value[1] = {image.sample(c, y, x)};
         adjust_color(value, image.task, 0.0f, true);
-        sum += static_cast<double>(value[0]);
+        of_pixel += value[0];
       }
+      sum += detail::to_grey_units(of_pixel * share);
     }
   }
-  const double values = static_cast<double>(pixels) * (kRgb ? 1 : channels);
-  return static_cast<float>(device::block_sum<kThreads>(sum) / values);
+  return detail::mean_of_grey_units(device::block_sum<kThreads>(sum), pixels);
 }
 
 /// kValues neighbouring channels of one pixel, as they are written.
 template <int kValues>
 __device__ void compute(const AugmentedImage& image, const ChannelAffine* affines, float mean, int y, int x, int first,
                         float (&values)[kValues]) {
-  const bool mixes = image.task.rotates || image.task.changes_color;
 #pragma unroll
-  for (int i = 0; i < kValues; ++i) values[i] = image.sample(first + i, y, x) * (mixes ? 1.0f / 255.0f : 1.0f);
+  for (int i = 0; i < kValues; ++i) values[i] = image.sample(first + i, y, x);
   if (image.task.changes_color) adjust_color(values, image.task, mean, false);
   const bool cut = image.is_cut(y, x);
 #pragma unroll
   for (int i = 0; i < kValues; ++i) {
     const ChannelAffine affine = affines[first + i];
-    const float normalised = values[i] * (mixes ? affine.unit_scale : affine.byte_scale) + affine.bias;
+    const float normalised = values[i] * (image.mixes() ? affine.unit_scale : affine.byte_scale) + affine.bias;
     values[i] = cut ? 0.0f : (normalised + image.task.offset) * image.task.gain;
   }
 }

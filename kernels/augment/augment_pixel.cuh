@@ -1,4 +1,6 @@
-// One pixel of an augmented image, computed from the stored bytes: moved, rotated, recoloured.
+// One pixel of an augmented image, computed from the stored bytes: moved, rotated, recoloured. The operations and their
+// order are those of augment_images_cpu.cpp, and neither file is compiled with fused multiply-adds: both give the same
+// bits.
 #pragma once
 
 #include "tandem/kernels/augment/image_task.h"
@@ -17,7 +19,10 @@ struct AugmentedImage {
   BorderMode border;
   ImageTask task;
 
-  /// Value (0 to 255) of pixel (y, x) of the shifted and flipped image; black outside of it.
+  /// Whether values are computed of others, from 0 to 1; else they stay bytes, 0 to 255, which only move.
+  __device__ bool mixes() const { return task.rotates || task.changes_color; }
+
+  /// Value of pixel (y, x) of the shifted and flipped image; black outside of it.
   __device__ float moved(const std::uint8_t* plane, int y, int x) const {
     if (y < 0 || y >= height || x < 0 || x >= width) return 0.0f;
     std::int64_t row = std::int64_t{y} + task.shift_y;
@@ -28,7 +33,8 @@ struct AugmentedImage {
     } else if (row < 0 || row >= height || column < 0 || column >= width) {
       return 0.0f;
     }
-    return static_cast<float>(plane[row * width + column]);
+    const float byte = static_cast<float>(plane[row * width + column]);
+    return mixes() ? byte * (1.0f / 255.0f) : byte;
   }
 
   /// The same, then rotated: bilinear between the four pixels around the point that (y, x) comes from.
@@ -41,10 +47,12 @@ struct AugmentedImage {
     const float from_y = task.sine * dx + task.cosine * dy + centre_y;
     const int left = static_cast<int>(floorf(from_x)), top = static_cast<int>(floorf(from_y));
     const float u = from_x - static_cast<float>(left), v = from_y - static_cast<float>(top);
-    const float upper = (1.0f - u) * moved(plane, top, left) + u * moved(plane, top, left + 1);
-    const float lower = (1.0f - u) * moved(plane, top + 1, left) + u * moved(plane, top + 1, left + 1);
-    return (1.0f - v) * upper + v * lower;
+    const float upper = between(moved(plane, top, left), moved(plane, top, left + 1), u);
+    const float lower = between(moved(plane, top + 1, left), moved(plane, top + 1, left + 1), u);
+    return between(upper, lower, v);
   }
+
+  __device__ static float between(float a, float b, float share) { return a + share * (b - a); }
 
   __device__ bool is_cut(int y, int x) const {
     return y >= task.cutout.top && y < task.cutout.bottom && x >= task.cutout.left && x < task.cutout.right;
@@ -73,6 +81,7 @@ __device__ void adjust_color(float (&values)[kValues], const ImageTask& task, fl
         towards = grey(values);
     }
     const float factor = what == 0 ? task.brightness : what == 1 ? task.contrast : task.saturation;
+    if (factor == 1.0f) continue;
 #pragma unroll
     for (int i = 0; i < kValues; ++i) values[i] = blend(values[i], towards, factor);
   }
