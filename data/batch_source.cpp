@@ -10,6 +10,8 @@ void BatchSource::check_options(const BatchOptions& options) const {
       "a transform");
 }
 
+std::shared_ptr<const BatchSource> BatchSource::resident_on(Device) const { return nullptr; }
+
 Example BatchSource::get(std::int64_t index) const {
   Example example = get_batch({&index, 1}, 0, {});
   for (Tensor& tensor : example) tensor = tensor.select(0, 0);

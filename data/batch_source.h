@@ -5,6 +5,7 @@
 #include "tandem/data/dataset.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,10 @@ class BatchSource : public Dataset {
 
   /// A batch of one, without its first dimension; images are neither augmented nor cast.
   Example get(std::int64_t index) const override;
+
+  /// A copy whose images are in the memory of `device`, which then makes the same batches there; what else batches hold
+  /// may stay on the CPU. Nothing where that cannot be done; so by default.
+  virtual std::shared_ptr<const BatchSource> resident_on(Device device) const;
 };
 
 }  // namespace tandem::data

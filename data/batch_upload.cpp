@@ -12,6 +12,7 @@ UploadedBatch upload(std::optional<Batch> batch, const Stream& stream) {
   if (!uploaded.batch || stream.device() == Device{}) return uploaded;
   const MemoryTagScope tag(MemoryTag::data);
   for (Tensor& tensor : uploaded.batch->tensors) {
+    if (tensor.device() == stream.device()) continue;  // made there
     const Tensor there = Tensor::empty(
         tensor.shape(), {.dtype = tensor.dtype(), .layout = Layout::channels_last, .device = stream.device()});
     there.copy_from_async(tensor);

@@ -42,9 +42,12 @@ std::vector<Tensor> ImageDataset::get_batch(std::span<const std::int64_t> indice
                                             const BatchOptions& options) const {
   const MemoryTagScope tag(MemoryTag::data);
   const auto count = static_cast<std::int64_t>(indices.size());
+  const Device device = images.device();
   const Tensor batch =
-      Tensor::empty({count, channels(), height(), width()},
-                    {.dtype = options.dtype, .layout = Layout::channels_last, .pinned = options.pinned});
+      Tensor::empty({count, channels(), height(), width()}, {.dtype = options.dtype,
+                                                             .layout = Layout::channels_last,
+                                                             .device = device,
+                                                             .pinned = options.pinned && device == Device{}});
   const Tensor batch_labels = Tensor::empty({count}, {.dtype = DType::i64, .pinned = options.pinned});
   if (count == 0) return {batch, batch_labels};
   kernels::augment_images(images, indices,
@@ -54,6 +57,13 @@ std::vector<Tensor> ImageDataset::get_batch(std::span<const std::int64_t> indice
   std::transform(indices.begin(), indices.end(), Out(batch_labels).data<std::int64_t>(),
                  [all_labels](std::int64_t image) { return all_labels[image]; });
   return {batch, batch_labels};
+}
+
+std::shared_ptr<const BatchSource> ImageDataset::resident_on(Device device) const {
+  const MemoryTagScope tag(MemoryTag::data);
+  auto there = std::make_shared<ImageDataset>(*this);
+  there->images = images.to(device);
+  return there;
 }
 
 }  // namespace tandem::data

@@ -34,7 +34,7 @@ constexpr std::string_view name_of(Split split) { return split == Split::train ?
 class ImageDataset final : public BatchSource {
  public:
   std::string name;                      ///< "cifar10"
-  Tensor images;                         ///< u8 [N,C,H,W], row-major
+  Tensor images;                         ///< u8 [N,C,H,W], row-major; batches are made where they are
   Tensor labels;                         ///< i64 [N], in [0, classes)
   std::vector<std::string> class_names;  ///< one per class
   std::vector<float> mean, deviation;    ///< per channel, of value / 255 over the training set
@@ -53,6 +53,9 @@ class ImageDataset final : public BatchSource {
   /// The images and labels of these numbers, augmented as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
+
+  /// The images go to `device`, the labels stay.
+  std::shared_ptr<const BatchSource> resident_on(Device device) const override;
 };
 
 /// Throws Error unless shapes and dtypes are as above, every label is in range, and mean and deviation fit the

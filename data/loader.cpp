@@ -70,7 +70,8 @@ struct Loader::State {
   // One of these two.
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<IterableDataset> stream;
-  const BatchSource* source = nullptr;  // the data set, if whole batches are asked of it
+  const BatchSource* source = nullptr;  // the data set, or its copy on the device, if whole batches are asked of it
+  std::shared_ptr<const BatchSource> resident;  // that copy
   DistributedSampler sampler;
   LoaderOptions options;
   std::optional<std::int64_t> stream_size;
@@ -86,6 +87,7 @@ struct Loader::State {
 
   void check() const;
   void check_mixing() const;
+  void make_resident();
   void start(std::uint32_t number, std::int64_t skip);
   void stop();
 
@@ -137,6 +139,18 @@ void Loader::State::check_mixing() const {
   require(!options.mix.any() || source != nullptr,
           "loader: mix is for images as bytes (ImageDataset, ImageFolder) without a transform or a collate function of "
           "one's own");
+}
+
+/// The copy belongs to the stream on which batches are made of it.
+void Loader::State::make_resident() {
+  require(source != nullptr,
+          "loader: resident is for images as bytes without a transform or a collate function of one's own");
+  require(!options.mix.any(), "loader: resident is not for mixed images, which are made on the CPU; leave one out");
+  if (options.device == Device{}) return;
+  const StreamScope scope(copies);
+  resident = source->resident_on(options.device);
+  require(resident != nullptr, "loader: resident is for images in memory (ImageDataset), and this data set reads them");
+  source = resident.get();
 }
 
 void Loader::State::stop() {
@@ -326,6 +340,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
           state.dataset->size());
   if (options.transform == nullptr && options.collate == nullptr) state.source = source;
   state.check();
+  if (options.resident) state.make_resident();
 }
 
 Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOptions& options)
@@ -375,7 +390,10 @@ std::optional<Batch> Loader::zeros(std::int64_t count) const {
   const MemoryTagScope tag(MemoryTag::data);
   const std::int64_t first = 0;
   Batch batch;
-  batch.tensors = state_->tensors_of({&first, 1});
+  {
+    const StreamScope scope(state_->copies);
+    batch.tensors = state_->tensors_of({&first, 1});
+  }
   for (Tensor& tensor : batch.tensors) {
     if (tensor.rank() == 0 || tensor.size(0) != 1) return std::nullopt;
     Shape shape = tensor.shape();

@@ -35,6 +35,9 @@ struct LoaderOptions {
   int prefetch = 3;                      ///< batches made ahead
   DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once; f32 inputs of others become that
   Device device = {};        ///< where the batches go; their copies run beside the device's computing
+  /// Keeps the images as bytes in the memory of `device` and makes the same batches there, so that each step copies
+  /// only what is drawn for its images, and labels. For ImageDataset, as it is or as subset() makes it, without `mix`.
+  bool resident = false;
   Transform transform = {};  ///< of each example; empty: none
   Collate collate = {};      ///< empty: default_collate()
 };
@@ -55,7 +58,7 @@ class Loader {
   /// Keeps `dataset`. Throws Error if it is not in order (as an ImageDataset that fails check()), if the sampler is for
   /// another size, or on options that make no sense, such as batch size 0, drop_last where no batch would be left,
   /// `shuffle` or `share` beside a sampler, a reflecting crop as wide as the images, augmentation of what is no image,
-  /// an integer dtype, or a device that is not there.
+  /// an integer dtype, a device that is not there, or `resident` for what cannot be or does not fit there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   /// The same, of a data set that is copied; its tensors are shared.
   template <std::derived_from<Dataset> D>

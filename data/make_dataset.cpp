@@ -53,6 +53,11 @@ class BatchSubset final : public BatchSource {
     return source_->get_batch(of_source, epoch, options);
   }
 
+  std::shared_ptr<const BatchSource> resident_on(Device device) const override {
+    auto there = source_->resident_on(device);
+    return there == nullptr ? nullptr : std::make_shared<const BatchSubset>(std::move(there), indices_);
+  }
+
  private:
   std::shared_ptr<const BatchSource> source_;
   std::vector<std::int64_t> indices_;

@@ -2,6 +2,7 @@
 #include "run_parts.h"
 
 #include "optimization.h"
+#include "resident_data.h"
 #include "tuning.h"
 
 #include "apps/arguments/arguments.h"
@@ -79,12 +80,12 @@ std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& mod
 }
 
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::ImageDataset>& images,
-                                          const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
-                                          const Settings& s, Device device) {
+                                          const comm::ProcessGroup& group, bool training, const Settings& s,
+                                          Device device, bool resident) {
   const data::RankShare share{group.size(), group.rank(), static_cast<int>(s.canonical)};
   const data::DistributedSampler sampler(images->size(), share, training, s.trainer.seed);
   data::LoaderOptions options = s.loader;
-  options.global_batch_size = per_rank * group.size();
+  options.global_batch_size = micro_batch_size(s, group.size()) * group.size();
   options.drop_last = training && s.loader.drop_last && s.trainer.epochs > 0;
   if (training) options.augment = *s.augment;
   options.mix.classes = images->classes();
@@ -92,6 +93,7 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Imag
   options.seed = s.trainer.seed;
   options.dtype = storage_dtype(s.precision);
   options.device = device;
+  options.resident = resident;
   return std::make_unique<data::Loader>(images, sampler, options);
 }
 
@@ -158,13 +160,12 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
                    fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n",
                                images.train->size(), images.validation == nullptr ? 0 : images.validation->size(),
                                images.test->size(), images.train->classes(), shape_of(*images.train)));
-  const std::int64_t micro_batch = micro_batch_size(s, group.size());
   comm::run_agreed(group, [&] {
-    parts.train_loader = make_loader(images.train, group, true, micro_batch, s, device);
-    parts.test_loader = make_loader(images.test, group, false, micro_batch, s, device);
-    if (images.validation) {
-      parts.validation_loader = make_loader(images.validation, group, false, micro_batch, s, device);
-    }
+    const auto [resident, images_text] = resident_data(s, images, device, memory_of(device));
+    parts.images_text = images_text;
+    parts.train_loader = make_loader(images.train, group, true, s, device, resident);
+    parts.test_loader = make_loader(images.test, group, false, s, device, resident);
+    if (images.validation) parts.validation_loader = make_loader(images.validation, group, false, s, device, resident);
     parts.optimizer = prepare(s, *parts.model);
     if (s.trainer.epochs > 0) train::check_smallest_part(*parts.model, *parts.train_loader);
     const std::int64_t steps_per_epoch = train::steps_per_epoch(*parts.train_loader, s.trainer.accumulation);

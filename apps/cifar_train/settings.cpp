@@ -339,6 +339,12 @@ void describe_ranks(OptionTable& table, Settings& s) {
         return text;
       },
       "where to compute: auto (a GPU where there is one), cpu, cuda (ranks share out the GPUs of a host) or cuda:N");
+  table
+      .choice(
+          "resident-data", s.resident_data, {"auto", "on", "off"},
+          "keep the images on the GPU, which then makes the batches: as they are made on the CPU, bit for bit (auto: "
+          "on a GPU, up to a quarter of its memory)")
+      .no_effect_on_result();
   table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores")
       .own_to_a_rank()
       .no_effect_on_result();

@@ -70,6 +70,7 @@ struct Settings {
   double bucket_mb = 0.0;  ///< 0: chosen by the size of the model
   std::string allreduce_dtype = "auto";
   std::string device = "auto";
+  std::string resident_data = "auto";
   std::int64_t threads = 0;
 
   std::string run_dir_choice;  ///< as it was given; kNoRunDirectory for none

@@ -147,6 +147,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   reporter.header(run);
   const auto tell = [&reporter](const std::string& lines) { reporter.tell(lines); };
   if (!tuning.empty()) tell(tuning);
+  if (!parts.images_text.empty()) tell(parts.images_text);
   if (!parts.groups_text.empty()) tell(parts.groups_text);
   if (first_rank && !parts.tuning_note.empty()) train::print_to_stderr(fmt::format("note: {}", parts.tuning_note));
   if (first_rank && !s.resume.empty()) {
