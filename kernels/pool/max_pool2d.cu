@@ -1,5 +1,6 @@
-// Max pooling on a GPU. Backward gathers: each pixel asks the windows over it whether it won them, so no two threads
-// write one element and the order of additions is fixed.
+// Max pooling on a GPU. Backward: where windows lie side by side, each thread writes the pixels of one window, having
+// read its gradient once. Else it gathers: each pixel asks the windows over it whether it won them. In both no two
+// threads write one element, and the order of additions is fixed.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/core/memory.h"
@@ -96,6 +97,65 @@ __device__ std::int64_t place_of(const PoolShape& shape, std::int64_t n, int h, 
   return (n * shape.rows.size + h) * width * shape.channels + w * shape.channels + c;
 }
 
+/// Windows that lie side by side from the first pixel on, small enough for a thread. Pixels behind the last whole
+/// window are in none.
+bool is_tiled(const PoolShape& shape) {
+  constexpr int kMostPixels = 16;
+  const auto tiles = [](const PoolAxis& axis) { return axis.kernel == axis.stride && axis.padding == 0; };
+  return tiles(shape.rows) && tiles(shape.columns) && shape.rows.kernel * shape.columns.kernel <= kMostPixels;
+}
+
+/// Windows along an axis, with one of which the image may have a part only.
+__host__ __device__ inline int tiles_of(const PoolAxis& axis) { return (axis.size + axis.kernel - 1) / axis.kernel; }
+
+/// Writes what the pixels of a window get, in the channels from c on: its winner the gradient, the others 0.
+template <int kWidth, typename T, typename Index>
+__device__ void write_tile(const Vector<T, kWidth>& gradient, const Vector<Index, kWidth>& winner,
+                           const PoolShape& shape, std::int64_t n, int i, int j, int c, T* grad_x) {
+  const int first_row = i * shape.rows.kernel, first_column = j * shape.columns.kernel;
+  const int rows = min(shape.rows.kernel, shape.rows.size - first_row);
+  const int columns = min(shape.columns.kernel, shape.columns.size - first_column);
+  T* line = grad_x + place_of(shape, n, first_row, first_column, c);
+  for (int row = 0; row < rows; ++row) {
+    for (int column = 0; column < columns; ++column) {
+      const int position = row * shape.columns.kernel + column;
+      Vector<T, kWidth> out;
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k)
+        out[k] = static_cast<int>(winner[k]) == position ? gradient[k] : device::from_float<T>(0.0f);
+      device::store_vector(line + column * shape.channels, out);
+    }
+    line += shape.columns.size * shape.channels;
+  }
+}
+
+/// The gradient and the winner of window (i, j), in the channels from c on; zeros where there is no such window.
+template <int kWidth, typename T, typename Index>
+__device__ void read_window(const Pooled<T, Index>& from, const PoolShape& shape, std::int64_t n, int i, int j, int c,
+                            Vector<T, kWidth>& gradient, Vector<Index, kWidth>& winner) {
+  gradient = {};
+  winner = {};
+  if (i >= shape.rows.outputs || j >= shape.columns.outputs) return;
+  const std::int64_t at =
+      (n * shape.rows.outputs + i) * shape.columns.outputs * shape.channels + j * shape.channels + c;
+  winner = device::load_vector<kWidth>(from.winners + at);
+  gradient = device::load_vector<kWidth>(from.gradient + at);
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k)
+    gradient[k] = device::from_float<T>(0.0f + device::to_float(gradient[k]));  // no -0, as in a sum
+}
+
+template <typename T, typename Index, int kWidth>
+__global__ void max_pool_tile_gradient(Pooled<T, Index> from, PoolShape shape, T* grad_x) {
+  const auto visit = [&](std::int64_t n, int i, int j, int c) {
+    Vector<T, kWidth> gradient;
+    Vector<Index, kWidth> winner;
+    read_window(from, shape, n, i, j, c, gradient, winner);
+    write_tile(gradient, winner, shape, n, i, j, c, grad_x);
+  };
+  for_each_pixel<kWidth>(shape.images, tiles_of(shape.rows), tiles_of(shape.columns), shape.channels, visit);
+}
+
 template <typename T, typename Index, int kWidth>
 __global__ void max_pool_gradient(Pooled<T, Index> from, PoolShape shape, T* grad_x) {
   const auto visit = [&](std::int64_t n, int h, int w, int c) {
@@ -104,24 +164,27 @@ __global__ void max_pool_gradient(Pooled<T, Index> from, PoolShape shape, T* gra
   for_each_pixel<kWidth>(shape.images, shape.rows.size, shape.columns.size, shape.channels, visit);
 }
 
+/// What backward visits of an image: its windows where it is tiled, else its pixels.
+__host__ __device__ inline int visited(const PoolAxis& axis, bool tiled) { return tiled ? tiles_of(axis) : axis.size; }
+
 /// The launch of max_pool_gradient_and_sums: a block has `across` vectors of channels (blockIdx.x says which) of
-/// `lanes` pixels of a row at once; blocks share out the rows (blockIdx.y). Depends on the sizes alone, as the order of
-/// sums does.
+/// `lanes` pixels or windows of a row at once; blocks share out the rows (blockIdx.y). Depends on the sizes alone, as
+/// the order of sums does.
 struct SummingGrid {
   static constexpr std::int64_t kMostParts = 512;  // 4 blocks for each multiprocessor of a large GPU
   int across, lanes;
   dim3 grid;
 
-  SummingGrid(const PoolShape& shape, int width)
+  SummingGrid(const PoolShape& shape, int width, bool tiled)
       : across(std::min(shape.channels / width, device::kThreadsPerBlock)),
-        lanes(std::clamp(device::kThreadsPerBlock / across, 1, shape.columns.size)),
+        lanes(std::clamp(device::kThreadsPerBlock / across, 1, visited(shape.columns, tiled))),
         grid(device::blocks_for(shape.channels / width, across),
-             static_cast<unsigned>(std::min(shape.images * shape.rows.size, kMostParts))) {}
+             static_cast<unsigned>(std::min(shape.images * visited(shape.rows, tiled), kMostParts))) {}
 };
 
 /// The same, and parts[blockIdx.y, channel] = the sum of what the block wrote of a channel: each lane adds up its
-/// pixels, then the lanes are added in order.
-template <typename T, typename Index, int kWidth>
+/// pixels, or the gradients of its windows, then the lanes are added in order.
+template <typename T, typename Index, int kWidth, bool kTiled>
 __global__ void __launch_bounds__(device::kThreadsPerBlock, 4)
     max_pool_gradient_and_sums(Pooled<T, Index> from, PoolShape shape, int across, int lanes, T* grad_x, float* parts) {
   // Neighbours write neighbouring vectors, and read neighbouring channels: the pitch keeps both out of each other's
@@ -131,12 +194,20 @@ __global__ void __launch_bounds__(device::kThreadsPerBlock, 4)
   const int lane = thread / across;
   const int c = (static_cast<int>(blockIdx.x) * across + thread % across) * kWidth;
   float sums[kWidth] = {};
-  for (std::int64_t line = blockIdx.y; c < shape.channels && line < shape.images * shape.rows.size; line += gridDim.y) {
-    const std::int64_t n = line / shape.rows.size;
-    const int h = static_cast<int>(line - n * shape.rows.size);
-    for (int w = lane; w < shape.columns.size; w += lanes) {
-      const auto values = gathered<kWidth>(from, shape, n, h, w, c);
-      device::store_vector(grad_x + place_of(shape, n, h, w, c), values);
+  const int rows = visited(shape.rows, kTiled), columns = visited(shape.columns, kTiled);
+  for (std::int64_t line = blockIdx.y; c < shape.channels && line < shape.images * rows; line += gridDim.y) {
+    const std::int64_t n = line / rows;
+    const int h = static_cast<int>(line - n * rows);
+    for (int w = lane; w < columns; w += lanes) {
+      Vector<T, kWidth> values;
+      if constexpr (kTiled) {
+        Vector<Index, kWidth> winner;
+        read_window(from, shape, n, h, w, c, values, winner);
+        write_tile(values, winner, shape, n, h, w, c, grad_x);
+      } else {
+        values = gathered<kWidth>(from, shape, n, h, w, c);
+        device::store_vector(grad_x + place_of(shape, n, h, w, c), values);
+      }
 #pragma unroll
       for (int k = 0; k < kWidth; ++k) sums[k] += device::to_float(values[k]);
     }
@@ -193,15 +264,20 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
     using Index = typename decltype(index_tag)::type;
     const Pooled<T, Index> from{gradient.data<T>(), positions.data<Index>()};
     T* const to = out.dense().data<T>();
+    const bool tiled = is_tiled(shape);
     if (!sums.defined()) {
-      const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
-      return launch(max_pool_gradient<T, Index, width>, {grid.grid, grid.block}, stream, from, shape, to);
+      const PixelGrid grid(grad_x.size(0), visited(shape.rows, tiled), visited(shape.columns, tiled),
+                           grad_x.size(1) / width);
+      return launch(tiled ? max_pool_tile_gradient<T, Index, width> : max_pool_gradient<T, Index, width>,
+                    {grid.grid, grid.block}, stream, from, shape, to);
     }
-    const SummingGrid grid(shape, width);
+    const SummingGrid grid(shape, width, tiled);
     const MemoryTagScope tag_scope(MemoryTag::workspace);
     const Out parts(Tensor::empty({grid.grid.y, shape.channels}, {.device = grad_x.device()}));
-    launch(max_pool_gradient_and_sums<T, Index, width>, {grid.grid, static_cast<unsigned>(grid.across * grid.lanes)},
-           stream, from, shape, grid.across, grid.lanes, to, parts.data<float>());
+    const auto kernel =
+        tiled ? max_pool_gradient_and_sums<T, Index, width, true> : max_pool_gradient_and_sums<T, Index, width, false>;
+    launch(kernel, {grid.grid, static_cast<unsigned>(grid.across * grid.lanes)}, stream, from, shape, grid.across,
+           grid.lanes, to, parts.data<float>());
     column_sum_of_parts(parts, sums);
   };
   dispatch_pool("max_pool2d_backward", gradient, indices.dtype(), run, positions, out.dense());

@@ -22,6 +22,8 @@ const std::vector<Pool2dOptions> kOptions{
     {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
     {.kernel = {3, 2}, .stride = {1, 3}, .padding = {1, 1}, .ceil_mode = true, .count_include_pad = false},
     {.kernel = {2, 2}, .stride = {3, 3}, .ceil_mode = true},
+    {.kernel = {3, 2}, .stride = {3, 2}},
+    {.kernel = {2, 3}, .stride = {2, 3}, .ceil_mode = true},
 };
 
 // Nothing; one pixel each; odd sizes; vectors of channels; channels that are no multiple of a vector.
