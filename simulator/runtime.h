@@ -38,6 +38,8 @@ void set_capturing(cudaStream_t stream, bool captures);
 /// Calls of the runtime, counted for tests.
 struct RuntimeCounts {
   std::atomic<std::int64_t> event_queries = 0;
+  std::atomic<std::int64_t> event_waits = 0;       // cudaEventSynchronize()
+  std::atomic<std::int64_t> stream_waits = 0;      // of the host for all that a stream or a device has to do
   std::atomic<std::int64_t> default_contexts = 0;  // of threads that had set no device before the first call
 };
 RuntimeCounts& runtime_counts();

@@ -116,6 +116,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceSynchronize() {
   const std::lock_guard lock(runtime_mutex());
+  ++runtime_counts().stream_waits;
   timeline().synchronize_all();
   return cudaSuccess;
 }

@@ -236,7 +236,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   } else {
     timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, from, bytes); });
   }
-  if (to_pageable) timeline().synchronize(state);
+  if (to_pageable) {
+    ++runtime_counts().stream_waits;
+    timeline().synchronize(state);
+  }
   return cudaSuccess;
 }
 

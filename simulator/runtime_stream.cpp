@@ -97,6 +97,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(runtime_mutex());
+  ++runtime_counts().stream_waits;
   if (state_of(stream).captures) return note(cudaErrorStreamCaptureUnsupported);
   timeline().synchronize(state_of(stream));
   return cudaSuccess;
@@ -149,6 +150,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
+  ++runtime_counts().event_waits;
   if (event->captured) return note(cudaErrorCapturedEvent);
   if (event->recorded) timeline().synchronize(event->clock);
   return cudaSuccess;

@@ -42,7 +42,7 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
   const auto add = [&](Scores& sum, const data::Batch& batch, std::int64_t begin) {
     if (batch.count() == 0) return;  // a small last batch may leave nothing for this rank
     const Tensor output = scoring.output(model, batch);
-    scoring.add(sum, scoring.loss(output, batch.labels), output, batch.labels, batch.count());
+    scoring.add(sum, scoring.begin_reading(scoring.loss(output, batch.labels), output, batch.labels), batch.count());
     if (details == nullptr) return;
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(batch.count());
     details->add(output, batch.labels, std::span(order).subspan(first, count));

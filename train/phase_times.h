@@ -9,12 +9,14 @@
 namespace tandem::train {
 
 /// Seconds of an epoch on one rank. On a GPU they are the host's, which runs ahead of the device and is never made to
-/// wait for the sake of a clock: forward and optimizer are what enqueueing takes there, and backward, which reads the
-/// loss, has the waiting for all that was enqueued before.
+/// wait for the sake of a clock: a phase is what enqueueing takes there, and what the host waits for in it, whatever
+/// work that is. Backward waits for the loss, which is there before the gradients are; so that the time of these shows
+/// where the host waits next: in communication, in optimizer where a loss scale looks at the gradients, or in the next
+/// step's backward.
 struct PhaseTimes {
   double data = 0.0;           ///< waiting for batches
   double forward = 0.0;        ///< model and loss
-  double backward = 0.0;       ///< gradients, with the exchange that runs beside them, and reading loss and accuracy
+  double backward = 0.0;       ///< gradients, with the exchange that runs beside them, and counting loss and accuracy
   double communication = 0.0;  ///< waiting for other ranks: for gradients that backward did not hide, sums, stopping
   double optimizer = 0.0;      ///< clearing, unscaling, clipping and applying gradients; averages of weights
   double evaluation = 0.0;     ///< of test and validation images

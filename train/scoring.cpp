@@ -5,6 +5,7 @@
 #include "tandem/autograd/functions/topk.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/memory.h"
 #include "tandem/train/batch_loss.h"
 
 #include <algorithm>
@@ -24,6 +25,15 @@ double sum_of(const Metric& metric, const Tensor& output, const Tensor& labels) 
     if (typeid(error) != typeid(Error)) throw;  // one that all ranks have agreed on, say
     fail("metric '{}': {}", metric.name, error.what());
   }
+}
+
+/// The tensor itself on the CPU; of a GPU's, a copy that its current stream is yet to make.
+Tensor on_its_way_here(const Tensor& tensor) {
+  if (tensor.device() == Device{}) return tensor.detach();
+  const MemoryTagScope tag(MemoryTag::workspace);
+  const Tensor here = Tensor::empty(tensor.shape(), {.dtype = tensor.dtype(), .pinned = true});
+  here.copy_from_async(tensor.detach());
+  return here;
 }
 
 }  // namespace
@@ -87,19 +97,36 @@ Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
   return loss;
 }
 
-double Scoring::add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
-                    std::int64_t examples) const {
-  const double mean = loss_ == nullptr && !mixes_ ? batch_loss(loss, output, labels) : loss.item();
+ScoredBatch Scoring::begin_reading(const Tensor& loss, const Tensor& output, const Tensor& labels) const {
+  ScoredBatch batch;
+  batch.loss = on_its_way_here(loss);
+  if (loss_ == nullptr) {
+    batch.output = on_its_way_here(output);
+    batch.labels = on_its_way_here(labels);
+  }
+  if (!metrics_.empty()) {
+    batch.metric_output = output.detach();
+    batch.metric_labels = labels;
+  }
+  batch.arrived.record(current_stream(loss.device()));
+  return batch;
+}
+
+double Scoring::add(Scores& scores, const ScoredBatch& batch, std::int64_t examples) const {
+  batch.arrived.synchronize();
+  const double mean =
+      loss_ == nullptr && !mixes_ ? batch_loss(batch.loss, batch.output, batch.labels) : batch.loss.item();
   std::int64_t correct = 0, count = examples;
   if (loss_ == nullptr) {
-    correct = count_correct(output, mixes_ ? autograd::argmax(labels, 1) : labels);
-    count = labels.size(0);  // collate may make several rows of an example
+    correct = count_correct(batch.output, mixes_ ? autograd::argmax(batch.labels, 1) : batch.labels);
+    count = batch.labels.size(0);  // collate may make several rows of an example
   }
   scores.metrics.add(mean, correct, count);
   if (metrics_.empty()) return mean;
   const autograd::NoGrad no_grad;
   scores.sums.resize(metrics_.size());
-  for (std::size_t i = 0; i < metrics_.size(); ++i) scores.sums[i] += sum_of(metrics_[i], output.detach(), labels);
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    scores.sums[i] += sum_of(metrics_[i], batch.metric_output, batch.metric_labels);
   return mean;
 }
 

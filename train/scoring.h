@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/process_group.h"
+#include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
 #include "tandem/train/forward.h"
 #include "tandem/train/metrics.h"
@@ -52,6 +53,14 @@ struct Scores {
   static Scores from_numbers(std::span<const double> numbers);
 };
 
+/// A batch's loss, and what accuracy is counted of, where the CPU can read them once `arrived` is passed; and for
+/// metrics of one's own, what they are given.
+struct ScoredBatch {
+  Tensor loss, output, labels;          ///< on the CPU; the last two are undefined where they are not read
+  Tensor metric_output, metric_labels;  ///< where they were computed; undefined without such metrics
+  Event arrived;
+};
+
 /// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
 /// it is the cross-entropy of logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN. With
 /// `mixes`, labels are class probabilities [N, C] (data::MixOptions), of which the largest counts for the accuracy.
@@ -68,11 +77,13 @@ class Scoring {
   /// The loss of a batch, recorded for backward().
   Tensor loss(const Tensor& output, const Tensor& labels) const;
 
+  /// Has what add() reads brought to the CPU, behind the work that the GPU was given so far. Called before backward(),
+  /// it lets add() read while the GPU goes on with that.
+  ScoredBatch begin_reading(const Tensor& loss, const Tensor& output, const Tensor& labels) const;
   /// Adds a batch of `examples`; returns its mean loss. The cross-entropy counts rows of labels, of which a data set's
   /// collate may make more or fewer than there are examples. Throws Error for labels outside of the classes, and what a
   /// metric throws, with the metric's name.
-  double add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
-             std::int64_t examples) const;
+  double add(Scores& scores, const ScoredBatch& batch, std::int64_t examples) const;
 
   /// Percent; NaN where it is not counted.
   double accuracy(const Metrics& metrics) const;

@@ -233,9 +233,6 @@ class Trainer {
   enum class StepsEnd : std::uint8_t { complete, stopped, diverged };
   /// Whether a step is the last that run_epoch() takes, or also that of run() or fit().
   enum class StepPlace : std::uint8_t { in_epoch, ends_epoch, ends_run };
-  struct Computed {
-    Tensor output, loss;
-  };
   struct Evaluated {
     const char* split;
     std::int64_t epoch;
@@ -266,7 +263,7 @@ class Trainer {
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
   data::Batch next_batch();
-  Computed compute(const data::Batch& batch, double start);
+  ScoredBatch compute(const data::Batch& batch, double start);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
   bool is_evaluated(std::int64_t epoch) const;
   void sync_replicas();

@@ -24,15 +24,16 @@ void complete_exchange(comm::DistributedDataParallel& replicas) {
 }  // namespace
 
 /// `start` times the gradient of the batch's mean loss goes to the parameters.
-Trainer::Computed Trainer::compute(const data::Batch& batch, double start) {
+ScoredBatch Trainer::compute(const data::Batch& batch, double start) {
   const Tensor output = scoring_.output(parts_.model, batch);
   const Tensor loss = scoring_.loss(output, batch.labels);
   require(autograd::requires_grad(loss),
           "trainer: the loss does not depend on any parameter that wants a gradient: are all of them frozen "
           "(Module::requires_grad()), or does the loss function detach the output?");
+  ScoredBatch scored = scoring_.begin_reading(loss, output, batch.labels);
   phases_.end(&PhaseTimes::forward);
   autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
-  return {output, loss};
+  return scored;
 }
 
 /// The loader's next batch.
@@ -51,9 +52,9 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
   const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
-  const auto [output, loss] = compute(batch, share * parts_.group.size() * parts_.scaler.scale());
+  const ScoredBatch scored = compute(batch, share * parts_.group.size() * parts_.scaler.scale());
   try {
-    const double mean = scoring_.add(epoch_scores_, loss, output, batch.labels, batch.count());
+    const double mean = scoring_.add(epoch_scores_, scored, batch.count());
     step_loss_ += mean * static_cast<double>(batch.count());
     phases_.end(&PhaseTimes::backward);
   } catch (...) {
@@ -79,9 +80,9 @@ void Trainer::compute_micro_batches(const data::Batch& batch, std::int64_t image
     canonical_->restore();
     random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));
     const data::Batch mine = data::examples_of(batch, part.begin - begin, part.count);
-    const auto [output, loss] = compute(mine, share * parts_.scaler.scale());
+    const ScoredBatch scored = compute(mine, share * parts_.scaler.scale());
     Scores scores;
-    scoring_.add(scores, loss, output, mine.labels, mine.count());
+    scoring_.add(scores, scored, mine.count());
     canonical_->end_micro_batch(share, scores);
     phases_.end(&PhaseTimes::backward);
   }
