@@ -53,7 +53,8 @@ MUTATIONS = [
     ("layers/hooks.cpp", "std::erase_if(hooks->after, is_mine);", ""),
     ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
     ("train/trainer.cpp", "return run_epochs(epochs_done_ + 1, ", "return run_epochs(1, "),
-    ("train/scoring.cpp", "output.detach(), labels);", "output.detach(), labels) / static_cast<double>(count);"),
+    ("train/scoring.cpp", "batch.metric_output, batch.metric_labels);",
+     "batch.metric_output, batch.metric_labels) / static_cast<double>(count);"),
     ("train/trainer_step.cpp", "if (is_last) complete_exchange(parts_.replicas);",
      "if (!is_last) complete_exchange(parts_.replicas);"),
     ("train/trainer.cpp", "static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation);",
@@ -298,4 +299,6 @@ MUTATIONS = [
     ("kernels/elementwise/unary.cu", "value<DeviceMath>(x, numbers)", "value<DeviceMath>(x, NumbersIn<float>(Numbers{}))"),
     ("kernels/elementwise/binary.cu", "if (side == Side::left) return", "if (true) return"),
     ("kernels/elementwise/map.cuh", "if (last < count) out[last] = function(in[last]...);", ""),
+    ("kernels/pool/max_pool2d.cu", "const int rows = min(shape.rows.kernel, shape.rows.size - first_row);",
+     "const int rows = shape.rows.kernel;"),
 ]
