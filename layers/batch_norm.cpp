@@ -5,6 +5,8 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/out.h"
 
+#include <array>
+
 namespace tandem::layers {
 
 BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
@@ -31,13 +33,15 @@ Tensor BatchNorm2d::forward(const Tensor& input) { return normalise(input, {}); 
 Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const {
   const Tensor output = autograd::batch_norm(
       input, weight_, bias_, running_mean_, running_var_,
-      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .relu = options_.relu}, moments);
+      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .activation = options_.activation},
+      moments);
   if (training()) ++*Out(num_batches_tracked_).data<std::int64_t>();
   return output;
 }
 
 std::string BatchNorm2d::describe() const {
-  return fmt::format("{}({}{})", options_.relu ? "BatchNormReLU" : "BatchNorm2d", weight_.size(0),
+  constexpr std::array kNames{"BatchNorm2d", "BatchNormReLU", "BatchNormGELU", "BatchNormSiLU"};
+  return fmt::format("{}({}{})", kNames[static_cast<std::size_t>(options_.activation)], weight_.size(0),
                      options_.train_weight ? "" : ", fixed weight");
 }
 

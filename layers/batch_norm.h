@@ -1,17 +1,21 @@
 // Batch normalisation.
 #pragma once
 
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/module.h"
 
 namespace tandem::layers {
+
+using kernels::Activation;
 
 /// PyTorch's names and defaults; weight and bias are always there, and in the state dict.
 struct BatchNorm2dOptions {
   std::int64_t channels = 0;  ///< C of the input [N,C,H,W]
   double momentum = 0.1;      ///< share of each batch in the running statistics
   double eps = 1e-5;          ///< added to the variance
-  bool relu = false;          ///< fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+  /// Fused: with ReLU, GELU (exact) or SiLU the layer stands for BatchNorm2d and that module of an nn.Sequential.
+  Activation activation = Activation::none;
   /// Off: the weight, or gain, stays 1. It is a frozen parameter (Module::requires_grad()), as in PyTorch after
   /// `norm.weight.requires_grad = False`: names and files are the same as with one that is trained.
   bool train_weight = true;
@@ -20,7 +24,7 @@ struct BatchNorm2dOptions {
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
 /// and num_batches_tracked (i64 scalar, on the CPU). Training normalises by the batch and updates the buffers
 /// (running_var by the unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015). Example:
-///     BatchNorm2d norm({.channels = 64, .relu = true});
+///     BatchNorm2d norm({.channels = 64, .activation = Activation::relu});
 class BatchNorm2d final : public Module {
  public:
   /// What the constructor takes.
@@ -33,7 +37,10 @@ class BatchNorm2d final : public Module {
   Tensor normalise(const Tensor& input, const Tensor& moments) const;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::normalization; }
-  int sequential_slots() const override { return options_.relu ? 2 : 1; }
+  int sequential_slots() const override { return options_.activation == Activation::none ? 1 : 2; }
+
+  /// What it was made of.
+  const Options& options() const { return options_; }
 
  private:
   Options options_;

@@ -24,7 +24,7 @@ BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
               .bias = false,
               .impl = options.impl},
              initializer),
-      bn1_({.channels = options.out, .relu = true}),
+      bn1_({.channels = options.out, .activation = Activation::relu}),
       conv2_({.in = options.out, .out = options.out, .kernel = 3, .padding = 1, .bias = false, .impl = options.impl},
              initializer),
       bn2_({.channels = options.out}),

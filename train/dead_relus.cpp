@@ -6,6 +6,7 @@
 #include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/layers/activation.h"
+#include "tandem/layers/batch_norm.h"
 #include "tandem/train/metrics.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ namespace tandem::train {
 namespace {
 
 bool ends_in_relu(const layers::Module& module) {
+  if (const auto* const norm = dynamic_cast<const layers::BatchNorm2d*>(&module))
+    return norm->options().activation == layers::Activation::relu;
   return module.sequential_slots() == 2 || dynamic_cast<const layers::ReLU*>(&module) != nullptr;
 }
 

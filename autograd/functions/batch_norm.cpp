@@ -31,7 +31,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 
   return record("batch_norm", {x, weight, bias}, y,
                 [options, mean, inverse_std, saved_x = SavedTensor(rows), saved_weight = SavedTensor(weight),
-                 saved_bias = SavedTensor(options.relu ? bias : Tensor())](const BackwardContext& context) {
+                 saved_bias = SavedTensor(options.activation == Activation::none ? Tensor() : bias)](
+                    const BackwardContext& context) {
                   const Tensor grad_y = context.grad_output().contiguous(kLayout);
                   const Tensor from = saved_x.get(), scale = saved_weight.get();
                   const std::vector<Tensor> gradients{context.new_gradient(0, kLayout), context.new_gradient(1),

@@ -2,6 +2,7 @@
 // statistics), then y.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/activation/device_activations.cuh"
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/grid.h"
@@ -119,8 +120,8 @@ __global__ void load_running_statistics(AnyFloats running_mean, AnyFloats runnin
   }
 }
 
-template <typename T, int kWidth>
-__global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters parameters, bool relu, T* y) {
+template <typename Function, typename T, int kWidth>
+__global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters parameters, T* y) {
   const ChannelPlace place(grid, kWidth);
   const auto transform = load_transform<kWidth>(grid, place, parameters);
   for_each_rows(grid, place, [&](std::int64_t row, int count) {
@@ -131,23 +132,24 @@ __global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters p
 #pragma unroll
       for (int v = 0; v < kWidth; ++v) {
         if (k >= count) continue;
-        const float value = transform(values[k][v], v);
-        values[k][v] = relu && value < 0.0f ? 0.0f : value;
+        values[k][v] = Function::value(transform(values[k][v], v));
       }
     }
     store_rows<kWidth>(y, grid, place.channel, row, count, values);
   });
 }
 
-void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, const Out& y) {
+void normalise(const Tensor& x, const ChannelParameters& parameters, Activation activation, const Out& y) {
   device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = x.data<T>();
     T* const to = y.data<T>();
     const auto run = [&](auto width) {
       const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kNormalisingBlocks);
-      launch(normalise_rows<T, width>, {grid.grid(), kThreads}, tandem::cuda::current_stream(x), from, grid, parameters,
-             relu, to);
+      visit_activation(activation, [&](auto kind) {
+        launch(normalise_rows<activations::Of<kind>, T, width>, {grid.grid(), kThreads},
+               tandem::cuda::current_stream(x), from, grid, parameters, to);
+      });
     };
     dispatch_channel_width(x.size(1), run, from, to);
   });
@@ -198,8 +200,8 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
     };
     dispatch_channel_width(x.size(1), run, from);
   });
-  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu,
-            out.dense());
+  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)},
+            options.activation, out.dense());
   out.finish();
 }
 
@@ -212,7 +214,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   const AnyFloatsOut mean(saved_mean), inverse_std(saved_inverse_std);
   launch(load_running_statistics, {device::blocks_for(x.size(1), kThreads), kThreads}, tandem::cuda::current_stream(x),
          AnyFloats(running_mean), AnyFloats(running_var), static_cast<int>(x.size(1)), options.eps, mean, inverse_std);
-  normalise(in, {mean, inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu, out.dense());
+  normalise(in, {mean, inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.activation, out.dense());
   out.finish();
 }
 

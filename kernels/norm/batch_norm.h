@@ -1,9 +1,10 @@
 // Batch normalisation over all dimensions but the channels (Ioffe, Szegedy: "Batch normalization", 2015), optionally
-// with a ReLU behind it; PyTorch's definitions.
-//   xhat = (x - mean) / sqrt(variance + eps),  y = xhat * weight + bias,  with relu: y = max(y, 0)
+// with an activation f behind it; PyTorch's definitions.
+//   xhat = (x - mean) / sqrt(variance + eps),  y = f(xhat * weight + bias)
 #pragma once
 
 #include "tandem/core/out.h"
+#include "tandem/kernels/activation/activation.h"
 
 namespace tandem::kernels {
 
@@ -11,7 +12,7 @@ struct BatchNormOptions {
   bool training = true;   // normalise by the statistics of the batch, not by the running ones
   double momentum = 0.1;  // share of the new batch in the running statistics
   double eps = 1e-5;
-  bool relu = false;
+  Activation activation = Activation::none;
 };
 
 /// dtype of saved statistics for x of this dtype: f64 for f64, else f32.
@@ -39,8 +40,8 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
                              const Out& saved_mean, const Out& saved_inverse_std);
 
 /// Gradients of either forward (options.training tells which; mean and inverse_std are those it normalised by, of
-/// batch_norm_statistics_dtype). With relu, where grad_y passes is recomputed from x. Overwrites those of grad_x (shape
-/// and dtype of x), grad_weight and grad_bias ([C]) that are defined.
+/// batch_norm_statistics_dtype). With an activation, what grad_y is multiplied by is recomputed from x. Overwrites
+/// those of grad_x (shape and dtype of x), grad_weight and grad_bias ([C]) that are defined.
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
                          const Out& grad_x, const Out& grad_weight, const Out& grad_bias);

@@ -2,6 +2,7 @@
 // grad_x.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/activation/device_activations.cuh"
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/vector.h"
@@ -16,8 +17,11 @@ namespace {
 using device::AnyFloats;
 using device::AnyFloatsOut;
 
-// Three blocks of so many registers run at once on each of an H100's 132 multiprocessors; more would wait for these.
+// Three blocks of so many registers, of two with f32, run at once on each of an H100's 132 multiprocessors; more would
+// wait for these.
 constexpr std::int64_t kReducingBlocks = 3 * 132, kPropagatingBlocks = 2112;
+template <typename T>
+constexpr int kBlocksAtOnce = std::is_same_v<T, float> ? 2 : 3;
 
 /// Sums of the gradient, and of the gradient times x - mean.
 using GradientSums = Totals<2>;
@@ -27,15 +31,9 @@ __device__ void add_sums(GradientSums& all, const GradientSums& more) {
   all.fields[1] += more.fields[1];
 }
 
-/// The gradient as it arrives behind the ReLU, if there is one.
-template <int kWidth>
-__device__ float passed(const ChannelTransform<kWidth>& transform, int v, bool relu, float x, float gradient) {
-  return !relu || transform(x, v) > 0.0f ? gradient : 0.0f;
-}
-
-template <typename T, int kWidth>
-__global__ void chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, bool relu,
-                                double* partials) {
+template <typename Function, typename T, int kWidth>
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T>)
+    chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, double* partials) {
   const ChannelPlace place(grid, kWidth);
   const auto transform = load_transform<kWidth>(grid, place, parameters);
   GradientSums sums[kWidth];
@@ -50,7 +48,7 @@ __global__ void chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, C
 #pragma unroll
       for (int k = 0; k < kRowsAtOnce; ++k) {
         if (k >= count) continue;
-        const float gradient = passed(transform, v, relu, values[k][v], gradients[k][v]);
+        const float gradient = Function::gradient(transform(values[k][v], v), gradients[k][v]);
         sum += gradient;
         product += gradient * (values[k][v] - transform.mean[v]);
       }
@@ -80,8 +78,8 @@ __global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFl
 }
 
 /// grad_x = (gradient - center - (x - mean) * slope) * scale
-template <typename T, int kWidth>
-__global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, bool relu,
+template <typename Function, typename T, int kWidth>
+__global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters,
                                Correction correction, T* grad_x) {
   using Values = device::Vector<float, kWidth>;
   TANDEM_SHARED(Values, centers, [kMostLanes]);
@@ -103,12 +101,19 @@ __global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, Ch
 #pragma unroll
       for (int v = 0; v < kWidth; ++v) {
         if (k >= count) continue;
-        const float gradient = passed(transform, v, relu, values[k][v], gradients[k][v]);
+        const float gradient = Function::gradient(transform(values[k][v], v), gradients[k][v]);
         gradients[k][v] = (gradient - center[v] - (values[k][v] - transform.mean[v]) * slope[v]) * transform.scale[v];
       }
     }
     store_rows<kWidth>(grad_x, grid, place.channel, row, count, gradients);
   });
+}
+
+/// Calls visit with the type of an element and an activation as constants.
+template <typename Visit>
+void visit_types(DType dtype, Activation activation, Visit&& visit) {
+  device::dispatch(dtype, "batch_norm_backward",
+                   [&](auto tag) { visit_activation(activation, [&](auto kind) { visit(tag, kind); }); });
 }
 
 }  // namespace
@@ -128,23 +133,24 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     corrections = Out(Tensor::empty({2, channels}, {.device = x.device()}));
     correction = {corrections.data<float>(), corrections.data<float>() + channels};
   }
-  device::dispatch(x.dtype(), "batch_norm_backward", [&](auto tag) {
+  visit_types(x.dtype(), options.activation, [&](auto tag, auto kind) {
     using T = typename decltype(tag)::type;
+    using Function = activations::Of<kind>;
     const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();
     T* const out_data = grad_x.defined() ? out.dense().data<T>() : nullptr;
     const auto run = [&](auto width) {
       if (options.training || grad_weight.defined() || grad_bias.defined()) {
         const ChannelGrid grid(rows, channels, width, kReducingBlocks);
         const Out partials(make_partial_totals(2, grid, x.device()));
-        launch(chunk_gradients<T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid, parameters,
-               options.relu, partials.data<double>());
+        launch(chunk_gradients<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
+               parameters, partials.data<double>());
         launch(finish_gradients, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid,
                parameters.inverse_std, AnyFloatsOut(grad_weight), AnyFloatsOut(grad_bias), correction);
       }
       if (out_data == nullptr) return;
       const ChannelGrid grid(rows, channels, width, kPropagatingBlocks);
-      launch(propagate_rows<T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid, parameters,
-             options.relu, correction, out_data);
+      launch(propagate_rows<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
+             parameters, correction, out_data);
     };
     dispatch_channel_width(channels, run, x_data, gradient_data, out_data);
   });

@@ -1,5 +1,6 @@
 // Batch normalisation of rows of channels, backward: one pass for the sums over the batch, one for grad_x.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/activation/vector_activations.h"
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_rows.h"
@@ -8,10 +9,10 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
-using detail::BlockValues;
-using detail::ChannelRows;
-using detail::ChannelValues;
-using detail::WideTransform;
+using kernels::detail::BlockValues;
+using kernels::detail::ChannelRows;
+using kernels::detail::ChannelValues;
+using kernels::detail::WideTransform;
 
 /// Per channel: sums of the gradient, and of the gradient times x - mean.
 struct GradientSums {
@@ -22,10 +23,10 @@ void add(std::span<double> sums, std::span<const double> more) {
   for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += more[c];
 }
 
-/// The gradient as it arrives behind the ReLU, if there is one.
-template <bool kRelu>
+/// The gradient as it comes through the activation.
+template <typename Function>
 float passed(float gradient, float x, float mean, float scale, float bias) {
-  return !kRelu || WideTransform::apply(x, mean, scale, bias) > 0.0f ? gradient : 0.0f;
+  return Function::gradient(WideTransform::apply(x, mean, scale, bias), gradient);
 }
 
 /// What chunks are summed up in, one after the other: wide rows, and what they come to by channel.
@@ -44,7 +45,7 @@ struct ChunkSums {
 };
 
 /// Adds those of a block to sums by channel of the gradient and of the gradient times x - mean.
-template <bool kRelu, typename T>
+template <typename Function, typename T>
 void add_block(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y, std::int64_t block,
                ChunkSums<T>& chunk, std::span<double> gradient, std::span<double> gradient_times_deviation) {
   const float* const mean = transform.mean.data();
@@ -60,7 +61,7 @@ void add_block(const ChannelRows& rows, const WideTransform& transform, const T*
       const float* const incoming = chunk.read_gradient(grad_y + offset, length);
       for (std::int64_t i = 0; i < length; ++i) {
         const float value = values[i];
-        const float arrived = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
+        const float arrived = passed<Function>(incoming[i], value, mean[i], scale[i], bias[i]);
         gradient_sum[i] += arrived;
         product_sum[i] += arrived * (value - mean[i]);
       }
@@ -72,13 +73,13 @@ void add_block(const ChannelRows& rows, const WideTransform& transform, const T*
   });
 }
 
-template <bool kRelu, typename T>
+template <typename Function, typename T>
 GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y) {
   BlockValues blocks(rows);
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     ChunkSums<T> chunk(rows);
     for (std::int64_t block = begin; block < end; ++block) {
-      add_block<kRelu, T>(rows, transform, x, grad_y, block, chunk, blocks.first(block), blocks.second(block));
+      add_block<Function, T>(rows, transform, x, grad_y, block, chunk, blocks.first(block), blocks.second(block));
     }
   });
   const auto channels = static_cast<std::size_t>(rows.channels());
@@ -91,7 +92,7 @@ GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, co
 }
 
 /// grad_x = (gradient - center - (x - mean) * slope) * scale
-template <bool kRelu, typename T>
+template <typename Function, typename T>
 void propagate(const ChannelRows& rows, const WideTransform& transform, const std::vector<float>& centers,
                const std::vector<float>& slopes, const T* x, const T* grad_y, T* grad_x) {
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -108,7 +109,7 @@ void propagate(const ChannelRows& rows, const WideTransform& transform, const st
       write(grad_x + offset, length, [&](float* __restrict to) {
         for (std::int64_t i = 0; i < length; ++i) {
           const float value = values[i];
-          const float gradient = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
+          const float gradient = passed<Function>(incoming[i], value, mean[i], scale[i], bias[i]);
           to[i] = (gradient - center[i] - (value - mean[i]) * slope[i]) * scale[i];
         }
       });
@@ -132,8 +133,9 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   ChannelValues center(channels), slope(channels);
   if (options.training || grad_weight.defined() || grad_bias.defined()) {
     GradientSums sums = dispatch_float(x.dtype(), "batch_norm_backward", [&]<typename T>(TypeTag<T>) {
-      const auto reduce = options.relu ? sums_of<true, T> : sums_of<false, T>;
-      return reduce(rows, transform, x.data<T>(), grad_y.data<T>());
+      return visit_activation(options.activation, [&](auto kind) {
+        return sums_of<activations::Of<kind>, T>(rows, transform, x.data<T>(), grad_y.data<T>());
+      });
     });
     const double count = static_cast<double>(rows.rows());
     for (std::size_t c = 0; c < channels; ++c) {
@@ -143,13 +145,15 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
       center[c] = sums.gradient[c] / count;
       slope[c] = product * inverse[c] / count;
     }
-    detail::store_channels(sums.gradient, grad_bias);
-    detail::store_channels(sums.gradient_times_deviation, grad_weight);
+    kernels::detail::store_channels(sums.gradient, grad_bias);
+    kernels::detail::store_channels(sums.gradient_times_deviation, grad_weight);
   }
   if (!grad_x.defined()) return;
   dispatch_float(x.dtype(), "batch_norm_backward", [&]<typename T>(TypeTag<T>) {
-    const auto run = options.relu ? propagate<true, T> : propagate<false, T>;
-    run(rows, transform, rows.widen(center), rows.widen(slope), x.data<T>(), grad_y.data<T>(), grad_x.data<T>());
+    visit_activation(options.activation, [&](auto kind) {
+      propagate<activations::Of<kind>, T>(rows, transform, rows.widen(center), rows.widen(slope), x.data<T>(),
+                                          grad_y.data<T>(), grad_x.data<T>());
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 // Batch normalisation of rows of channels, forward: one pass for the statistics, one to normalise.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/activation/vector_activations.h"
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_rows.h"
@@ -8,11 +9,11 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
-using detail::BlockValues;
-using detail::ChannelMoments;
-using detail::ChannelRows;
-using detail::ChannelValues;
-using detail::WideTransform;
+using kernels::detail::BlockValues;
+using kernels::detail::ChannelMoments;
+using kernels::detail::ChannelRows;
+using kernels::detail::ChannelValues;
+using kernels::detail::WideTransform;
 
 /// Moments that lie in memory of somebody else's.
 struct Moments {
@@ -121,7 +122,7 @@ ChannelMoments moments_of(const ChannelRows& rows, const T* x) {
   return result;
 }
 
-template <bool kRelu, typename T>
+template <typename Function, typename T>
 void normalise(const ChannelRows& rows, const WideTransform& transform, const T* x, T* y) {
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     const float* const mean = transform.mean.data();
@@ -133,8 +134,7 @@ void normalise(const ChannelRows& rows, const WideTransform& transform, const T*
       const float* const from = read(x + offset, length);
       write(y + offset, length, [&](float* __restrict to) {
         for (std::int64_t i = 0; i < length; ++i) {
-          const float value = WideTransform::apply(from[i], mean[i], scale[i], bias[i]);
-          to[i] = kRelu && value < 0.0f ? 0.0f : value;
+          to[i] = Function::value(WideTransform::apply(from[i], mean[i], scale[i], bias[i]));
         }
       });
     };
@@ -145,10 +145,11 @@ void normalise(const ChannelRows& rows, const WideTransform& transform, const T*
   });
 }
 
-void normalise(const Tensor& x, const WideTransform& transform, bool relu, const Out& y) {
+void normalise(const Tensor& x, const WideTransform& transform, Activation activation, const Out& y) {
   dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) {
-    const auto run = relu ? normalise<true, T> : normalise<false, T>;
-    run(ChannelRows(x), transform, x.data<T>(), y.data<T>());
+    visit_activation(activation, [&](auto kind) {
+      normalise<activations::Of<kind>, T>(ChannelRows(x), transform, x.data<T>(), y.data<T>());
+    });
   });
 }
 
@@ -164,20 +165,21 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   const ChannelRows rows(x);
   const ChannelMoments moments =
       dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) { return moments_of(rows, x.data<T>()); });
-  detail::finish_batch_statistics(moments, options, running_mean, running_var, saved_mean, saved_inverse_std);
+  kernels::detail::finish_batch_statistics(moments, options, running_mean, running_var, saved_mean, saved_inverse_std);
   const WideTransform transform(rows, saved_mean.tensor().to_vector<double>(),
                                 saved_inverse_std.tensor().to_vector<double>(), weight, bias);
-  normalise(x, transform, options.relu, y);
+  normalise(x, transform, options.activation, y);
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                              const Tensor& running_var, const BatchNormOptions& options, const Out& y,
                              const Out& saved_mean, const Out& saved_inverse_std) {
-  detail::store_channels(running_mean.to_vector<double>(), saved_mean);
-  detail::store_channels(detail::inverse_std_of(running_var.to_vector<double>(), options.eps), saved_inverse_std);
+  kernels::detail::store_channels(running_mean.to_vector<double>(), saved_mean);
+  kernels::detail::store_channels(kernels::detail::inverse_std_of(running_var.to_vector<double>(), options.eps),
+                                  saved_inverse_std);
   const WideTransform transform(ChannelRows(x), saved_mean.tensor().to_vector<double>(),
                                 saved_inverse_std.tensor().to_vector<double>(), weight, bias);
-  normalise(x, transform, options.relu, y);
+  normalise(x, transform, options.activation, y);
 }
 
 }  // namespace tandem::kernels::cpu

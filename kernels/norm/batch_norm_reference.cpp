@@ -1,4 +1,5 @@
 // Batch normalisation in plain loops: any strides, any floating dtype, in double throughout.
+#include "tandem/kernels/activation/plain_activations.h"
 #include "tandem/kernels/image_view.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_values.h"
@@ -42,14 +43,20 @@ struct Transform {
   }
 };
 
-void normalise(const Tensor& x, const Transform& transform, bool relu, const Out& y) {
-  dispatch_floating(x.dtype(), "batch_norm", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+/// Calls visit with the types of an element and of an activation.
+template <typename Visitor>
+void visit_types(DType dtype, std::string_view op, Activation activation, Visitor&& visit) {
+  dispatch_floating(dtype, op, [&](auto tag) {
+    visit_activation(activation, [&](auto kind) { visit(tag, activations::Of<kind>{}); });
+  });
+}
+
+void normalise(const Tensor& x, const Transform& transform, Activation activation, const Out& y) {
+  visit_types(x.dtype(), "batch_norm", activation, [&]<typename T, typename Function>(TypeTag<T>, Function) {
     const ImageView<const T> in(as_images(x));
     const ImageView<T> out(Out(as_images(y)));
     for_each_element(as_images(x), [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
-      const double value = transform(c, in(n, c, h, w));
-      out(n, c, h, w) = T(static_cast<compute_t<T>>(relu && value < 0.0 ? 0.0 : value));
+      out(n, c, h, w) = T(static_cast<compute_t<T>>(Function::value(transform(c, in(n, c, h, w)))));
     });
   });
 }
@@ -79,7 +86,7 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   detail::finish_batch_statistics(moments_of(x), options, running_mean, running_var, saved_mean, saved_inverse_std);
   const Transform transform(x, saved_mean.tensor().to_vector<double>(), saved_inverse_std.tensor().to_vector<double>(),
                             weight, bias);
-  normalise(x, transform, options.relu, y);
+  normalise(x, transform, options.activation, y);
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -89,7 +96,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   detail::store_channels(detail::inverse_std_of(running_var.to_vector<double>(), options.eps), saved_inverse_std);
   const Transform transform(x, saved_mean.tensor().to_vector<double>(), saved_inverse_std.tensor().to_vector<double>(),
                             weight, bias);
-  normalise(x, transform, options.relu, y);
+  normalise(x, transform, options.activation, y);
 }
 
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
@@ -99,11 +106,10 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   const auto channels = static_cast<std::size_t>(x.size(1));
   const std::int64_t values = x.numel() / x.size(1);
   const double count = static_cast<double>(values);
-  dispatch_floating(x.dtype(), "batch_norm_backward", [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  const auto run = [&]<typename T, typename Function>(TypeTag<T>, Function) {
     const ImageView<const T> in(as_images(x)), gradient(as_images(grad_y));
     const auto passed = [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) -> double {
-      return options.relu && !(transform(c, in(n, c, h, w)) > 0.0) ? 0.0 : static_cast<double>(gradient(n, c, h, w));
+      return Function::gradient(transform(c, in(n, c, h, w)), static_cast<double>(gradient(n, c, h, w)));
     };
     const auto normalised = [&](std::int64_t n, std::int64_t channel, std::int64_t h, std::int64_t w) {
       const auto c = static_cast<std::size_t>(channel);
@@ -125,7 +131,8 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
       if (options.training) value -= (sum[c] + normalised(n, channel, h, w) * sum_normalised[c]) / count;
       out(n, channel, h, w) = T(static_cast<compute_t<T>>(value * transform.weight[c] * transform.inverse_std[c]));
     });
-  });
+  };
+  visit_types(x.dtype(), "batch_norm_backward", options.activation, run);
 }
 
 }  // namespace tandem::kernels::reference

@@ -21,7 +21,7 @@ inline Conv2dOptions same_size(Conv2dOptions options) {
 /// Appends a convolution, batch norm and ReLU: three numbers of the Sequential.
 inline void add_conv_norm_relu(Sequential& to, const Conv2dOptions& conv, Initializer& initializer) {
   to.add<Conv2d>(conv, initializer);
-  to.add<BatchNorm2d>({.channels = conv.out, .relu = true});
+  to.add<BatchNorm2d>({.channels = conv.out, .activation = Activation::relu});
 }
 
 /// Appends dropout, where the options ask for it, and the linear layer that makes the logits, as "2": behind a pool and

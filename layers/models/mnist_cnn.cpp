@@ -28,7 +28,8 @@ class SharedConvolutions final : public Module {
     register_module("0", first_);
     register_module("2", shared_);
     for (std::int64_t layer = 0; options.batch_norm && layer < layers; ++layer) {
-      norms_.push_back(std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = kChannels, .relu = true}));
+      norms_.push_back(
+          std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = kChannels, .activation = Activation::relu}));
       register_module(fmt::format("norm{}", layer + 1), *norms_.back());
     }
   }

@@ -10,7 +10,7 @@ std::unique_ptr<Module> resnet18(const ModelOptions& options) {
   model->add("conv1", std::make_unique<Conv2d>(
                           same_size({.in = options.in_channels, .out = 64, .bias = false, .impl = options.conv_impl}),
                           initializer));
-  model->add("bn1", std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = 64, .relu = true}));
+  model->add("bn1", std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = 64, .activation = Activation::relu}));
   std::int64_t channels = 64;
   for (int stage = 1; stage <= 4; ++stage) {
     const std::int64_t out_channels = std::int64_t{32} << stage;

@@ -13,7 +13,7 @@ std::unique_ptr<Module> small_cnn(const ModelOptions& options) {
     features->add<Conv2d>(same_size({.in = channels, .out = kChannels[i], .bias = false, .impl = options.conv_impl}),
                           initializer);
     if (i + 1 < kChannels.size()) features->add<MaxPool2d>(2);
-    features->add<BatchNorm2d>({.channels = kChannels[i], .relu = true});
+    features->add<BatchNorm2d>({.channels = kChannels[i], .activation = Activation::relu});
     channels = kChannels[i];
   }
 

@@ -1,6 +1,8 @@
 // What the op table does not ask of the functions: results on special values, layouts, memory kept.
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/gradcheck.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/support/catch.h"
@@ -170,6 +172,51 @@ TEST_CASE("functions keep the layout of images") {
        {relu(x), gelu(x), scale(x, 2.0), add(x, bias), add(bias, x), mul(x, x), cast(x, DType::f16)}) {
     CHECK(y.strides() == x.strides());
   }
+}
+
+TEST_CASE("batch norm with an activation has right gradients, also without weight or bias") {
+  for (const Activation activation : {Activation::gelu, Activation::silu}) {
+    for (const bool training : {true, false}) {
+      const auto values = [](const Shape& shape, double factor) {
+        std::vector<double> all;
+        for (std::int64_t i = 0; i < element_count(shape); ++i)
+          all.push_back(2.0 * std::sin(factor * (1.0 + static_cast<double>(i))));
+        return set_requires_grad(Tensor::from(all, shape));
+      };
+      const Tensor x = values({3, 2, 2, 3}, 1.7), weight = values({2}, 0.9), bias = values({2}, 0.3);
+      const Tensor mean = Tensor::full({2}, 0.25, {.dtype = DType::f64}),
+                   variance = Tensor::full({2}, 1.5, {.dtype = DType::f64});
+      const auto report = [&](const Tensor& w, const Tensor& b) {
+        std::vector<Tensor> inputs{x};
+        for (const Tensor& tensor : {w, b})
+          if (tensor.defined()) inputs.push_back(tensor);
+        return gradcheck(
+            [&](const std::vector<Tensor>& in) {
+              return batch_norm(in[0], w.defined() ? in[1] : w, b.defined() ? in.back() : b, mean.clone(),
+                                variance.clone(), {.training = training, .activation = activation});
+            },
+            inputs);
+      };
+      CHECK(report(weight, bias).message == "");
+      CHECK(report(weight, {}).message == "");
+      CHECK(report({}, bias).message == "");
+      CHECK(report({}, {}).message == "");
+    }
+  }
+}
+
+TEST_CASE("batch norm with an activation keeps no more than batch norm") {
+  const Tensor x = set_requires_grad(Tensor::full({16, 8, 9, 9}, 1.5, {.layout = Layout::channels_last}));
+  const Tensor none;
+  const auto kept = [&](Activation activation) {
+    const std::int64_t before = memory_stats(Device{}).current_total;
+    const Tensor y = batch_norm(x, none, none, none, none, {.activation = activation});
+    return memory_stats(Device{}).current_total - before;
+  };
+  const std::int64_t plain = kept(Activation::none);
+  CHECK(plain >= x.numel() * 4);  // y
+  for (const Activation activation : {Activation::relu, Activation::gelu, Activation::silu})
+    CHECK(kept(activation) == plain);
 }
 
 TEST_CASE("integers and masks have sums, i64, of any strides; means of them are refused") {

@@ -1,4 +1,6 @@
 // Batch normalisation kernels on the GPU against the reference.
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/silu.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/kernels/cuda_compare.h"
@@ -8,6 +10,7 @@
 
 using namespace tandem;
 using namespace tandem::test;
+using kernels::Activation;
 using kernels::BatchNormOptions;
 
 namespace {
@@ -66,8 +69,10 @@ std::string outside(const Tensor& actual, const Tensor& expected, double bound) 
 /// One step around `shift` on the GPU and by the reference in f64, with the bounds of tests/kernels/test_norm.cpp.
 void check_step(const Shape& shape, DType dtype, Place place, const BatchNormOptions& options, double shift) {
   INFO("x " << to_string(shape) << " around " << shift << ", " << name_of(dtype) << ", " << name_of(place)
-            << (options.relu ? ", relu" : "") << (options.training ? "" : ", evaluation"));
+            << ", activation " << static_cast<int>(options.activation) << (options.training ? "" : ", evaluation"));
   const PoisonScope poison;
+  const bool relu = options.activation == Activation::relu;
+  const bool smooth = options.activation == Activation::gelu || options.activation == Activation::silu;
   const Tensor x = values_of(shape, dtype, false, 1, 1.0, shift), grad_y = values_of(shape, dtype, false, 2);
   const Step fast = run(put(x, place), put(grad_y, place), options, DType::f32, place);
   const Step exact = run(wide(x), wide(grad_y), options, DType::f64, place, true);
@@ -79,17 +84,20 @@ void check_step(const Shape& shape, DType dtype, Place place, const BatchNormOpt
   CHECK(outside(fast.inverse_std, exact.inverse_std, 128 * kU * inverse * inverse * inverse) == "");
   const double deviation = options.training ? 6.0 : size + 2.0;  // |x - mean|
   const double y_error = 1.5 * 1.5 * inverse * (mean_error + deviation * 130 * kU * inverse * inverse);
-  CHECK(outside(fast.y, exact.y, y_error) == "");
+  const double z = 1.5 * deviation * inverse + 0.25;
+  CHECK(outside(fast.y, exact.y, smooth ? 1.13 * y_error + 8 * z * kU : y_error) == "");
   CHECK(outside(fast.running_mean, exact.running_mean, 0.1 * mean_error + 2 * kU * size) == "");
   CHECK(outside(fast.running_var, exact.running_var, 0.1 * 256 * kU + 8 * kU) == "");
   const double rows = static_cast<double>(x.numel() / x.size(1)), xhat = deviation * inverse;
-  const double flipped = options.relu ? 6.0 * (2.0 + rows * y_error) : 0.0;
-  const double sum_error = rows * 64 * kU + flipped;
+  const double flipped = relu ? 6.0 * (2.0 + rows * y_error) : 0.0;
+  const double slope_error = smooth ? 6.0 * (0.8 * y_error + 16 * kU) : 0.0;
+  const double sum_error = rows * (64 * 1.13 * kU + slope_error) + flipped;
   CHECK(outside(fast.grad_bias, exact.grad_bias, sum_error) == "");
   CHECK(outside(fast.grad_weight, exact.grad_weight, xhat * sum_error + rows * y_error) == "");
-  if (options.relu) return;
+  if (relu) return;
   const double correction = 2.0 * (1.0 + xhat) * sum_error / rows;
-  CHECK(outside(fast.grad_x, exact.grad_x, 1.5 * 1.5 * inverse * (correction + 8.0 * y_error + 64 * kU)) == "");
+  CHECK(outside(fast.grad_x, exact.grad_x,
+                1.5 * 1.5 * inverse * (correction + 8.0 * 1.13 * y_error + 64 * kU + slope_error)) == "");
 }
 
 }  // namespace
@@ -108,7 +116,11 @@ TEST_CASE("batch norm on the GPU agrees with the reference in f64, near zero and
     check_step(shape, DType::f32, Place::dense, {}, 1000.0);
     check_step(shape, DType::f32, Place::dense, {.training = false}, 0.0);
     check_step(shape, DType::bf16, Place::unaligned, {.training = false}, 1.0);
-    check_step(shape, DType::f32, Place::dense, {.relu = true}, 0.0);
+    check_step(shape, DType::f32, Place::dense, {.activation = Activation::relu}, 0.0);
+    for (const Activation activation : {Activation::gelu, Activation::silu}) {
+      for (const DType dtype : kKernelDtypes) check_step(shape, dtype, Place::dense, {.activation = activation}, 0.0);
+      check_step(shape, DType::f16, Place::unaligned, {.training = false, .activation = activation}, 0.0);
+    }
   }
 }
 
@@ -198,7 +210,7 @@ TEST_CASE("fused ReLU on the GPU gives what ReLU behind gives, and the same bits
   if (!has_gpu()) return;
   const Shape shape{5, 12, 7, 7};
   const Tensor x = put(values_of(shape, DType::f32, false, 8)), grad_y = values_of(shape, DType::f32, false, 9);
-  const Step fused = run(x, put(grad_y), {.relu = true}, DType::f32, Place::dense);
+  const Step fused = run(x, put(grad_y), {.activation = Activation::relu}, DType::f32, Place::dense);
   const Step plain = run(x, put(grad_y), {}, DType::f32, Place::dense);
   const std::vector<float> y = plain.y.to_vector<float>();
   std::vector<float> masked = grad_y.to_vector<float>(), positive = y;
@@ -211,9 +223,32 @@ TEST_CASE("fused ReLU on the GPU gives what ReLU behind gives, and the same bits
   CHECK(same_values(fused.grad_x, behind.grad_x));
   CHECK(same_values(fused.grad_weight, behind.grad_weight));
   CHECK(same_values(fused.grad_bias, behind.grad_bias));
-  const Step again = run(x, put(grad_y), {.relu = true}, DType::f32, Place::dense);
+  const Step again = run(x, put(grad_y), {.activation = Activation::relu}, DType::f32, Place::dense);
   CHECK(same_values(fused.grad_x, again.grad_x));
   CHECK(same_values(fused.running_var, again.running_var));
+}
+
+TEST_CASE("fused GELU and SiLU on the GPU give what these give behind, and the same bits twice", "[cuda][norm]") {
+  if (!has_gpu()) return;
+  const Shape shape{5, 12, 7, 7};
+  const Tensor x = put(values_of(shape, DType::f32, false, 8)), grad_y = put(values_of(shape, DType::f32, false, 9));
+  for (const bool gelu : {true, false}) {
+    const BatchNormOptions options{.activation = gelu ? Activation::gelu : Activation::silu};
+    const Step fused = run(x, grad_y, options, DType::f32, Place::dense),
+               plain = run(x, grad_y, {}, DType::f32, Place::dense);
+    const Tensor y = empty_like(x), gradient = empty_like(x);
+    (gelu ? kernels::gelu_forward : kernels::silu_forward)(plain.y, Out(y));
+    (gelu ? kernels::gelu_backward : kernels::silu_backward)(plain.y, grad_y, Out(gradient));
+    const Step behind = run(x, gradient, {}, DType::f32, Place::dense);
+    CHECK(same_values(fused.y, y));
+    // A few roundings of each gradient, of up to 6 * 1.13; there are 245 in a sum, of |x - mean| / std below 6.
+    const double rounding = 6.0 * 1.13 * 4 * kU;
+    CHECK(outside(fused.grad_bias, behind.grad_bias, 245 * rounding) == "");
+    CHECK(outside(fused.grad_weight, behind.grad_weight, 6.0 * 245 * rounding) == "");
+    CHECK(outside(fused.grad_x, behind.grad_x, 1.5 * 1.5 * 2.0 * (1.0 + 1.0 + 36.0) * rounding) == "");
+    const Step again = run(x, grad_y, options, DType::f32, Place::dense);
+    CHECK(same_values(fused.grad_x, again.grad_x));
+  }
 }
 
 TEST_CASE("batch norm on the GPU refuses f64 and mixed devices", "[cuda][norm]") {

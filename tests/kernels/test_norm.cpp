@@ -1,4 +1,6 @@
-// Batch normalisation beyond the op table: accuracy far from zero, running statistics, fused ReLU, threads.
+// Batch normalisation beyond the op table: accuracy far from zero, running statistics, fused activations, threads.
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/silu.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/kernels/image_support.h"
@@ -6,6 +8,7 @@
 
 using namespace tandem;
 using namespace tandem::test;
+using kernels::Activation;
 using kernels::BatchNormOptions;
 
 namespace {
@@ -47,6 +50,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 constexpr double kU = 0x1p-24;
+constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu, Activation::silu};
 
 }  // namespace
 
@@ -56,10 +60,12 @@ TEST_CASE("a training step agrees with the reference in f64, near zero and far f
   const Shape shape =
       GENERATE(Shape{4, 3, 5, 7}, Shape{16, 33, 9, 11}, Shape{64, 8, 32, 32}, Shape{40, 130, 3, 3}, Shape{200, 64});
   const float shift = GENERATE(0.0f, 1000.0f);
-  const bool relu = GENERATE(false, true);
-  INFO("x " << to_string(shape) << " around " << shift << (relu ? ", relu" : ""));
+  const Activation activation = GENERATE(from_range(kActivations));
+  const bool relu = activation == Activation::relu;
+  const bool smooth = activation == Activation::gelu || activation == Activation::silu;
+  INFO("x " << to_string(shape) << " around " << shift << ", activation " << static_cast<int>(activation));
   const Tensor x = random_images(shape, 1, 1.0f, shift), grad_y = random_images(shape, 2);
-  const BatchNormOptions options{.relu = relu};
+  const BatchNormOptions options{.activation = activation};
   const Step fast = run(x, grad_y, options), exact = run(to_f64(x), to_f64(grad_y), options, true);
   const double size = std::abs(static_cast<double>(shift)) + 6.0;  // |x|
   // The mean is rounded once, after sums of 64 deviations of up to 2 * 6 in f32.
@@ -69,27 +75,30 @@ TEST_CASE("a training step agrees with the reference in f64, near zero and far f
   CHECK(largest_difference(fast.inverse_std, exact.inverse_std) <= 128 * kU);
   // y = (x - mean) * 1.5 / std + bias with |x - mean| <= 6.
   const double y_error = 1.5 * 1.5 * (mean_error + 6.0 * 130 * kU);
-  CHECK(largest_difference(fast.y, exact.y) <= y_error);
+  // GELU and SiLU: slopes of at most 1.13, and 8 roundings of a number of up to 1.5 * 6 + 0.25.
+  CHECK(largest_difference(fast.y, exact.y) <= (smooth ? 1.13 * y_error + 8 * 9.25 * kU : y_error));
   CHECK(largest_difference(fast.running_mean, exact.running_mean) <= 0.1 * mean_error + 2 * kU * size);
   CHECK(largest_difference(fast.running_var, exact.running_var) <= 0.1 * 256 * kU + 8 * kU);
   // Sums over all rows: 64 roundings of each chunk's sum, |gradient| <= 6, |xhat| <= 6 and known to y_error; ReLU may
   // let pass or hold back the few gradients whose y is 0 to within y_error, of a density below 0.5.
   const double rows = static_cast<double>(x.numel() / x.size(1));
   const double flipped = relu ? 6.0 * (2.0 + rows * y_error) : 0.0;
-  const double sum_error = rows * 64 * kU + flipped;
+  // Of GELU and SiLU, slopes of at most 1.13 change by at most 0.8 for each unit, and are known to 16 roundings.
+  const double slope_error = smooth ? 6.0 * (0.8 * y_error + 16 * kU) : 0.0;
+  const double sum_error = rows * (64 * 1.13 * kU + slope_error) + flipped;
   CHECK(largest_difference(fast.grad_bias, exact.grad_bias) <= sum_error);
   CHECK(largest_difference(fast.grad_weight, exact.grad_weight) <= 6.0 * sum_error + rows * y_error);
   if (!relu) {
     CHECK(largest_difference(fast.grad_x, exact.grad_x) <=
-          1.5 * 1.5 * (14.0 * sum_error / rows + 8.0 * y_error + 64 * kU));
+          1.5 * 1.5 * (14.0 * sum_error / rows + 8.0 * 1.13 * y_error + 64 * kU + slope_error));
   }
 }
 
 TEST_CASE("a training step in half is the one in f32, rounded once") {
   const DType dtype = GENERATE(DType::f16, DType::bf16);
   const Shape shape = GENERATE(Shape{4, 3, 5, 7}, Shape{64, 8, 32, 32}, Shape{40, 130, 3, 3}, Shape{200, 64});
-  const BatchNormOptions options{.relu = GENERATE(false, true)};
-  INFO("x " << to_string(shape) << " " << name_of(dtype) << (options.relu ? ", relu" : ""));
+  const BatchNormOptions options{.activation = GENERATE(from_range(kActivations))};
+  INFO("x " << to_string(shape) << " " << name_of(dtype) << ", activation " << static_cast<int>(options.activation));
   const Tensor x = in_dtype(random_images(shape, 1, 1.0f, 3.0f), dtype),
                grad_y = in_dtype(random_images(shape, 2), dtype);
   const Step half = run(x, grad_y, options), wide = run(in_dtype(x, DType::f32), in_dtype(grad_y, DType::f32), options);
@@ -137,7 +146,7 @@ TEST_CASE("a constant channel is normalised to the bias") {
 
 TEST_CASE("fused ReLU gives what ReLU behind gives, to the last bit") {
   const Tensor x = random_images({8, 20, 9, 9}, 4), grad_y = random_images({8, 20, 9, 9}, 5);
-  const Step fused = run(x, grad_y, {.relu = true});
+  const Step fused = run(x, grad_y, {.activation = Activation::relu});
   const Step plain = run(x, grad_y, {});
   const Tensor masked = empty_like(x);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
@@ -151,11 +160,56 @@ TEST_CASE("fused ReLU gives what ReLU behind gives, to the last bit") {
   CHECK(same_bits(fused.grad_bias, behind.grad_bias));
 }
 
+// The same functions of the same numbers. grad_x alone may differ: the compiler may round the gradient's product with
+// the slope together with the difference behind it.
+TEST_CASE("fused GELU and SiLU give what these give behind: y and sums to the last bit, grad_x but for a rounding") {
+  const bool gelu = GENERATE(true, false);
+  const Tensor x = random_images({8, 20, 9, 9}, 4, 3.0f), grad_y = random_images({8, 20, 9, 9}, 5);
+  const Step fused = run(x, grad_y, {.activation = gelu ? Activation::gelu : Activation::silu}),
+             plain = run(x, grad_y, {});
+  const Tensor y = empty_like(x), gradient = empty_like(x);
+  (gelu ? kernels::gelu_forward : kernels::silu_forward)(plain.y, Out(y));
+  (gelu ? kernels::gelu_backward : kernels::silu_backward)(plain.y, grad_y, Out(gradient));
+  const Step behind = run(x, gradient, {});
+  CHECK(same_bits(fused.y, y));
+  CHECK(same_bits(fused.grad_weight, behind.grad_weight));
+  CHECK(same_bits(fused.grad_bias, behind.grad_bias));
+  // One rounding of a gradient of up to 6 * 1.13, times weight / std, which is below 1.5.
+  CHECK(largest_difference(fused.grad_x, behind.grad_x) <= 1.5 * 6.0 * 1.13 * 2 * kU);
+}
+
+TEST_CASE("batch norm with GELU or SiLU has the slopes of its definition in f64") {
+  for (const Activation activation : {Activation::gelu, Activation::silu}) {
+    const Tensor x = to_f64(random_images({3, 2, 3, 3}, 8)), grad_y = to_f64(random_images({3, 2, 3, 3}, 9));
+    const Step step = run(x, grad_y, {.activation = activation});
+    const auto loss = [&](const Tensor& input) {
+      const std::vector<double> values = run(input, grad_y, {}).y.to_vector<double>(),
+                                weights = grad_y.to_vector<double>();
+      double sum = 0.0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double z = values[i];
+        const double share =
+            activation == Activation::gelu ? (1.0 + std::erf(z / std::sqrt(2.0))) / 2.0 : 1.0 / (1.0 + std::exp(-z));
+        sum += z * share * weights[i];
+      }
+      return sum;
+    };
+    constexpr double kStep = 1e-5;
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      const Tensor more = x.clone(), less = x.clone();
+      Out(more).data<double>()[i] += kStep;
+      Out(less).data<double>()[i] -= kStep;
+      // Third derivatives of the size of 100, and roundings of a sum of some 10.
+      CHECK(std::abs((loss(more) - loss(less)) / (2.0 * kStep) - step.grad_x.data<double>()[i]) <= 1e-7);
+    }
+  }
+}
+
 TEST_CASE("batch norm does not depend on the number of threads") {
   const Tensor x = random_images({32, 24, 16, 16}, 6), grad_y = random_images({32, 24, 16, 16}, 7);
   const auto with = [&](int threads) {
     const ThreadScope scope(threads);
-    return run(x, grad_y, {.relu = true});
+    return run(x, grad_y, {.activation = Activation::relu});
   };
   const Step one = with(1), three = with(3);
   CHECK(same_bits(one.y, three.y));

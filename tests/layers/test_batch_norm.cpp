@@ -52,9 +52,9 @@ TEST_CASE("a fixed weight of batch norm is a frozen parameter of ones") {
 
 TEST_CASE("a fixed weight gets no gradient and stays, and the others are as with one that is trained") {
   const Tensor values = random_images({5, 4, 3, 3}, 1), gradient = random_images({5, 4, 3, 3}, 2);
-  for (const bool relu : {false, true}) {
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::silu}) {
     const auto run = [&](bool train_weight) {
-      BatchNorm2d norm({.channels = 4, .relu = relu, .train_weight = train_weight});
+      BatchNorm2d norm({.channels = 4, .activation = activation, .train_weight = train_weight});
       const Tensor x = autograd::set_requires_grad(values.clone());
       const Tensor y = norm(x);
       autograd::backward(y, gradient);

@@ -136,7 +136,7 @@ TEST_CASE("a convolution leaves moments for the batch norm after it, unless some
     network.add<Conv2d>(
         {.in = 8, .out = 16, .kernel = {3, 3}, .padding = {1, 1}, .bias = false, .impl = kernels::ConvImpl::fused},
         initializer);
-    network.add<BatchNorm2d>({.channels = 16, .relu = true});
+    network.add<BatchNorm2d>({.channels = 16, .activation = Activation::relu});
     network.set_precision(autograd::Precision::fp16);
     network.to(kGpu);
     int seen = 0;

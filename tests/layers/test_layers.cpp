@@ -161,11 +161,19 @@ TEST_CASE("a fusion's errors name the layer") {
   CHECK_THROWS_WITH(fusions()[1].run(conv, pool, integers({2, 5, 6, 6}, 1)), ContainsText("layer 0: conv"));
 }
 
-TEST_CASE("batch norm with ReLU equals batch norm, then ReLU, and both keep the same statistics") {
+TEST_CASE("batch norm with an activation equals batch norm, then that, and both keep the same statistics") {
+  const Activation activation = GENERATE(Activation::relu, Activation::gelu, Activation::silu);
   Sequential fused, plain;
-  fused.add<BatchNorm2d>({.channels = 3, .relu = true});
+  fused.add<BatchNorm2d>({.channels = 3, .activation = activation});
   plain.add<BatchNorm2d>({.channels = 3});
-  plain.add<ReLU>();
+  if (activation == Activation::relu) plain.add<ReLU>();
+  if (activation == Activation::gelu) plain.add<GELU>();
+  if (activation == Activation::silu) plain.add<SiLU>();
+  // What comes behind has the same number in the state dict.
+  fused.add<BatchNorm2d>({.channels = 3});
+  plain.add<BatchNorm2d>({.channels = 3});
+  CHECK(fused.named_parameters().back().first == "2.bias");
+  CHECK(plain.named_parameters().back().first == "2.bias");
   const Tensor x = integers({4, 3, 2, 2}, 1);
   for (const bool training : {true, false}) {
     fused.train(training);
@@ -261,7 +269,9 @@ TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
             .describe() == "ConvTranspose2d(4, 8, kernel 3x3, stride 2x2, output_padding 1x1, groups 4)");
   CHECK(Linear({.in = 4, .out = 8, .bias = false, .relu = true}, initializer).describe() ==
         "LinearReLU(4, 8, no bias)");
-  CHECK(BatchNorm2d({.channels = 8, .relu = true}).describe() == "BatchNormReLU(8)");
+  CHECK(BatchNorm2d({.channels = 8, .activation = Activation::relu}).describe() == "BatchNormReLU(8)");
+  CHECK(BatchNorm2d({.channels = 8, .activation = Activation::gelu}).describe() == "BatchNormGELU(8)");
+  CHECK(BatchNorm2d({.channels = 8, .activation = Activation::silu}).describe() == "BatchNormSiLU(8)");
   CHECK(MaxPool2d({.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}).describe() ==
         "MaxPool2d(kernel 3x3, stride 2x2, padding 1x1)");
   CHECK(Dropout(0.5).describe() == "Dropout(0.5)");

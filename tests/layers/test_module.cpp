@@ -20,7 +20,7 @@ std::unique_ptr<Sequential> small_network(std::uint64_t seed = 1) {
   Initializer initializer(seed);
   auto features = std::make_unique<Sequential>();
   features->add<Conv2d>({.in = 1, .out = 2, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
-  features->add<BatchNorm2d>({.channels = 2, .relu = true});
+  features->add<BatchNorm2d>({.channels = 2, .activation = Activation::relu});
   features->add<MaxPool2d>(2);
   features->add<Flatten>();
   auto network = std::make_unique<Sequential>();

@@ -53,10 +53,13 @@ std::vector<LintCase> normalisation() {
       const Tensor x = ones(shape, dtype), y = ones(shape, dtype), grad_x = ones(shape, dtype);
       std::array<Tensor, 8> p;  // weight, bias, running mean and variance, saved mean and deviation, gradients
       for (Tensor& parameter : p) parameter = ones({shape[1]});
-      for (const bool relu : {false, true}) {
-        const kernels::BatchNormOptions train{.relu = relu}, eval{.training = false, .relu = relu};
-        const auto add_case = [&](const char* op, std::function<void()> work) {
-          cases.push_back({fmt::format("{}{} of {}", op, relu ? " with ReLU" : "", describe(x)), std::move(work)});
+      for (const auto& [activation, with] :
+           {std::pair(kernels::Activation::none, ""), std::pair(kernels::Activation::relu, " with ReLU"),
+            std::pair(kernels::Activation::gelu, " with GELU")}) {
+        const kernels::BatchNormOptions train{.activation = activation},
+            eval{.training = false, .activation = activation};
+        const auto add_case = [&, behind = with](const char* op, std::function<void()> work) {
+          cases.push_back({fmt::format("{}{} of {}", op, behind, describe(x)), std::move(work)});
         };
         add_case("batch_norm", [=] {
           kernels::batch_norm_forward_train(x, p[0], p[1], Out(p[2]), Out(p[3]), train, Out(y), Out(p[4]), Out(p[5]));

@@ -1,4 +1,4 @@
-// Op cases: batch normalisation in training and in evaluation, plain and with ReLU.
+// Op cases: batch normalisation in training and in evaluation, plain and with an activation.
 #include "tandem/autograd/functions/batch_norm.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
@@ -8,6 +8,7 @@
 
 using namespace tandem;
 using namespace tandem::test;
+using kernels::Activation;
 using kernels::BatchNormOptions;
 
 namespace {
@@ -53,11 +54,11 @@ Tensor reference_of(const std::vector<Tensor>& in, const BatchNormOptions& optio
 }
 
 /// What the rounding errors of y are relative to: with statistics known to a few roundings of the largest |x| of the
-/// channel, (1 + |xhat|) * max|x - shift| / std * |weight| + |bias|.
+/// channel, (1 + |xhat|) * max|x - shift| / std * |weight| + |bias|. That is more than what the activation is of.
 Tensor magnitude_of(const std::vector<Tensor>& in, const BatchNormOptions& options) {
   const Tensor& x = in[0];
   BatchNormOptions plain = options;
-  plain.relu = false;
+  plain.activation = Activation::none;
   const Tensor xhat = reference_of({x}, plain), size = empty_like(x);
   const std::int64_t channels = x.size(1), pixels = x.numel() == 0 ? 0 : x.numel() / channels / x.size(0);
   const std::vector<double> values = x.to_vector<double>(), normalised = xhat.to_vector<double>();
@@ -106,6 +107,9 @@ OpCase case_of(const std::string& name, const BatchNormOptions& options) {
         call.reference = [=](const std::vector<Tensor>& in) { return reference_of(in, options); };
         call.magnitude = [=](const std::vector<Tensor>& in) { return magnitude_of(in, options); };
         call.terms = static_cast<double>(values) + 8.0;
+        // GELU and SiLU have slopes of at most 1.13, and 8 roundings of their own (activation_cases.cpp).
+        const bool smooth = options.activation == Activation::gelu || options.activation == Activation::silu;
+        if (smooth) call.terms = 1.13 * call.terms + 8.0;
         result.push_back(call);
       }
     }
@@ -134,8 +138,13 @@ OpCase case_of(const std::string& name, const BatchNormOptions& options) {
 }
 
 const RegisterOp train_case(case_of("batch_norm", {.training = true}));
-const RegisterOp train_relu_case(case_of("batch_norm with relu", {.training = true, .relu = true}));
+const RegisterOp train_relu_case(case_of("batch_norm with relu", {.training = true, .activation = Activation::relu}));
+const RegisterOp train_gelu_case(case_of("batch_norm with gelu", {.training = true, .activation = Activation::gelu}));
+const RegisterOp train_silu_case(case_of("batch_norm with silu", {.training = true, .activation = Activation::silu}));
 const RegisterOp eval_case(case_of("batch_norm in evaluation", {.training = false}));
-const RegisterOp eval_relu_case(case_of("batch_norm in evaluation with relu", {.training = false, .relu = true}));
+const RegisterOp eval_relu_case(case_of("batch_norm in evaluation with relu",
+                                        {.training = false, .activation = Activation::relu}));
+const RegisterOp eval_gelu_case(case_of("batch_norm in evaluation with gelu",
+                                        {.training = false, .activation = Activation::gelu}));
 
 }  // namespace

@@ -1,5 +1,7 @@
 """Pooling, batch norm, padding, cropping, flipping."""
 
+import math
+
 import numpy as np
 import torch
 from torch.nn import functional
@@ -95,11 +97,23 @@ def batch_norm_value(inputs, training, eps):
     return axes, column, mean, variance, inverse_std, xhat, y
 
 
-def batch_norm_bound(training, momentum, eps, relu):
+def activated(y, activation):
+    """What stands behind batch norm, and its slope."""
+    if activation == "gelu":
+        phi = 0.5 * (1.0 + (y * math.sqrt(0.5)).erf())
+        return y * phi, phi + y * ((-0.5 * (y * y)).exp() * (1.0 / math.sqrt(2.0 * math.pi)))
+    if activation == "silu":
+        sigmoid = 1.0 / (1.0 + (-y).exp())
+        return y * sigmoid, sigmoid * (1.0 + y * (1.0 - sigmoid))
+    return y, Tracked(np.where(y.value > 0, 1.0, 0.0) if activation == "relu" else 1.0)
+
+
+def batch_norm_bound(training, momentum, eps, activation):
     def bound(inputs, grad, result):
         axes, column, mean, variance, inverse_std, xhat, y = batch_norm_value(inputs, training, eps)
         count = float(xhat.value.size // mean.value.size)
-        g = Tracked(np.where(y.value > 0, grad, 0.0) if relu else grad)
+        y, slope = activated(y, activation)
+        g = grad * slope
         grad_bias, grad_weight = g.sum(axes, keepdims=True), (g * xhat).sum(axes, keepdims=True)
         scaled = inverse_std * inputs["weight"].reshape(column)
         inner = g - grad_bias / count - xhat * grad_weight / count if training else g
@@ -134,7 +148,7 @@ def batch_norm_specs(generator):
     }
     for name, shape in shapes.items():
         for training in (True, False):
-            for relu in (False, True):
+            for activation in ("none", "relu", "gelu", "silu"):
                 channels, momentum, eps = shape[1], 0.3, 1e-3 if name == "odd" else 1e-5
                 inputs = {
                     "x": f32_values(generator, *shape, low=-1, high=2),
@@ -144,25 +158,25 @@ def batch_norm_specs(generator):
                     "running_var": f32_values(generator, channels, low=0.5, high=2),
                 }
 
-                def function(t, training=training, relu=relu, momentum=momentum, eps=eps):
+                def function(t, training=training, activation=activation, momentum=momentum, eps=eps):
                     y = functional.batch_norm(
                         t["x"], t["running_mean"], t["running_var"], t["weight"], t["bias"], training, momentum, eps
                     )
-                    return torch.relu(y) if relu else y
+                    return y if activation == "none" else getattr(functional, activation)(y)
 
                 def decided(inputs, grad, training=training, eps=eps):
                     y = batch_norm_value(inputs, training, eps)[-1]
                     return np.where(np.abs(y.value) <= 2 * SAFETY * UNIT_ROUNDOFF["f32"] * y.error, 0.0, grad)
 
                 yield OpSpec(
-                    f"batch_norm{'_relu' if relu else ''}.{name}.{'train' if training else 'eval'}",
+                    f"batch_norm{'' if activation == 'none' else '_' + activation}.{name}.{'train' if training else 'eval'}",
                     "batch_norm",
                     inputs,
                     function,
-                    batch_norm_bound(training, momentum, eps, relu),
-                    {"training": training, "momentum": momentum, "eps": eps, "relu": relu},
+                    batch_norm_bound(training, momentum, eps, activation),
+                    {"training": training, "momentum": momentum, "eps": eps, "activation": activation},
                     state=("running_mean", "running_var"),
-                    grad_filter=decided if relu else None,
+                    grad_filter=decided if activation == "relu" else None,
                 )
 
 

@@ -1,6 +1,7 @@
 // What the kinds of parity cases share: the case that came in and the tensors that go out.
 #pragma once
 
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/kernels/pool/pool2d_options.h"
 #include "tandem/layers/module.h"
@@ -57,5 +58,7 @@ optim::LookaheadOptions lookahead_options(const json& description);
 HeightWidth pair_of(const json& options, const char* key, HeightWidth otherwise);
 kernels::Conv2dOptions conv_options(const json& options);
 kernels::Pool2dOptions pool_options(const json& options);
+/// "activation": its name.
+kernels::Activation activation_of(const json& options);
 
 }  // namespace tandem::parity

@@ -46,8 +46,10 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
         initializer);
   }
   if (name == "BatchNorm2d") {
-    return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{
-        .channels = o.at("channels"), .momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
+    return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = o.at("channels"),
+                                                            .momentum = o.at("momentum"),
+                                                            .eps = o.at("eps"),
+                                                            .activation = activation_of(o)});
   }
   if (name == "LayerNorm") {
     const std::vector<std::int64_t> sizes = o.at("normalized_shape");

@@ -25,6 +25,14 @@ kernels::Conv2dOptions conv_options(const json& options) {
           .impl = kernels::parse_conv_impl(options.value("impl", "auto"))};
 }
 
+kernels::Activation activation_of(const json& options) {
+  const std::string name = options.at("activation");
+  return name == "relu"   ? kernels::Activation::relu
+         : name == "gelu" ? kernels::Activation::gelu
+         : name == "silu" ? kernels::Activation::silu
+                          : kernels::Activation::none;
+}
+
 kernels::Pool2dOptions pool_options(const json& options) {
   return {.kernel = pair_of(options, "kernel", 2),
           .stride = pair_of(options, "stride", 2),
@@ -142,9 +150,11 @@ const std::map<std::string, Op>& ops() {
       {"global_avg_pool2d", [](const CaseFile& f, const json&) { return global_avg_pool2d(f.at("x")); }},
       {"batch_norm",
        [](const CaseFile& f, const json& o) {
-         return batch_norm(
-             f.at("x"), f.at("weight"), f.at("bias"), f.at("running_mean"), f.at("running_var"),
-             {.training = o.at("training"), .momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
+         return batch_norm(f.at("x"), f.at("weight"), f.at("bias"), f.at("running_mean"), f.at("running_var"),
+                           {.training = o.at("training"),
+                            .momentum = o.at("momentum"),
+                            .eps = o.at("eps"),
+                            .activation = activation_of(o)});
        }},
       {"softmax_cross_entropy",
        [](const CaseFile& f, const json& o) {

@@ -29,7 +29,7 @@ struct AveragingRun {
         test(images(10, 5), {10, group.size(), group.rank(), false, 1}, {.global_batch_size = 5}) {
     layers::Initializer initializer(1);
     model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-    model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
+    model.add<layers::BatchNorm2d>({.channels = 4, .activation = layers::Activation::relu});
     model.add<layers::Flatten>();
     model.add<layers::Linear>({.in = 256, .out = 10}, initializer);
     if (dtype == DType::f16) model.set_precision(autograd::Precision::fp16);

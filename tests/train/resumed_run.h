@@ -79,7 +79,7 @@ struct Run {
                                           data::LoaderOptions{.global_batch_size = 10});
     layers::Initializer initializer(seed);
     model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-    if (settings.local) model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
+    if (settings.local) model.add<layers::BatchNorm2d>({.channels = 4, .activation = layers::Activation::relu});
     model.add<layers::Flatten>();
     if (settings.local) model.add<layers::Dropout>(0.25);
     model.add<layers::Linear>({.in = 256, .out = 10}, initializer);

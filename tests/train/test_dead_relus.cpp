@@ -88,7 +88,8 @@ TEST_CASE("fused ReLUs count, and layers without one do not") {
   layers::Initializer initializer(1);
   layers::Sequential model;
   auto& conv = model.add<layers::Conv2d>({.in = 1, .out = 2, .kernel = 1, .relu = true}, initializer);
-  model.add<layers::BatchNorm2d>({.channels = 2, .relu = true});
+  model.add<layers::BatchNorm2d>({.channels = 2, .activation = layers::Activation::relu});
+  model.add<layers::BatchNorm2d>({.channels = 2, .activation = layers::Activation::gelu});
   model.add<layers::Flatten>();
   model.add<layers::Linear>({.in = 8, .out = 4, .relu = true}, initializer);
   model.add<layers::Linear>({.in = 4, .out = 2}, initializer);
@@ -110,7 +111,7 @@ TEST_CASE("fused ReLUs count, and layers without one do not") {
   REQUIRE(relus.size() == 3);
   CHECK(relus[0] == DeadRelus{"0", 2, 1});
   CHECK(relus[1] == DeadRelus{"2", 2, 1});
-  CHECK(relus[2].name == "5");
+  CHECK(relus[2].name == "7");
   CHECK(relus[2].channels == 4);
   CHECK_FALSE(conv.is_observed());
 }

@@ -177,7 +177,7 @@ TEST_CASE("ranks have the same slow weights where an epoch ends, and two end as 
       layers::Initializer initializer(1);
       layers::Sequential model;
       model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-      if (with_norm) model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
+      if (with_norm) model.add<layers::BatchNorm2d>({.channels = 4, .activation = layers::Activation::relu});
       model.add<layers::Flatten>();
       model.add<layers::Linear>({.in = 256, .out = 10}, initializer);
       optim::SGD sgd(model.parameters(), {.lr = 0.02, .momentum = 0.9});

@@ -229,7 +229,7 @@ TEST_CASE("two ranks evaluate the views of one", "[threads]") {
       layers::Initializer initializer(1);
       layers::Sequential model;
       model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-      model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
+      model.add<layers::BatchNorm2d>({.channels = 4, .activation = layers::Activation::relu});
       model.add<layers::Flatten>();
       model.add<layers::Linear>({.in = 256, .out = 10}, initializer);
       data::Loader loader(images, {23, group.size(), group.rank(), false, 1}, {.global_batch_size = 8});
