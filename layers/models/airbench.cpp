@@ -32,21 +32,21 @@ class AirbenchGroup final : public Module {
   AirbenchGroup(const GroupOptions& options, Initializer& initializer)
       : conv1_(add_convolution("conv1", options.in, options, initializer)),
         pool_(add_module<MaxPool2d>("pool", 2)),
-        norm1_(add_norm("norm1", options)),
+        norm1_(add_norm("norm1", options, Activation::gelu)),
         conv2_(add_convolution("conv2", options.out, options, initializer)),
-        norm2_(add_norm("norm2", options)),
+        norm2_(add_norm("norm2", options, Activation::gelu)),
         drop_path_(options.drop_path) {
     if (options.shape.residual) {
       conv3_ = &add_convolution("conv3", options.out, options, initializer);
-      norm3_ = &add_norm("norm3", options);
+      norm3_ = &add_norm("norm3", options, Activation::none);
+      register_module("activ", activ_);
     }
     if (options.drop_path > 0.0) register_module("drop_path", drop_path_);
-    register_module("activ", activ_);
   }
 
   Tensor forward(const Tensor& input) override {
-    const Tensor x = activ_(norm1_(pool_(conv1_(input))));
-    const Tensor y = activ_(call_both(conv2_, norm2_, x));
+    const Tensor x = norm1_(pool_(conv1_(input)));
+    const Tensor y = call_both(conv2_, norm2_, x);
     if (conv3_ == nullptr) return y;
     return activ_(autograd::add(drop_path_(call_both(*conv3_, *norm3_, y)), x));
   }
@@ -59,10 +59,12 @@ class AirbenchGroup final : public Module {
     set_identity_filters(conv.weight());
     return conv;
   }
-  BatchNorm2d& add_norm(std::string name, const GroupOptions& options) {
-    return add_module<BatchNorm2d>(
-        std::move(name),
-        {.channels = options.out, .momentum = options.shape.momentum, .eps = 1e-12, .train_weight = false});
+  BatchNorm2d& add_norm(std::string name, const GroupOptions& options, Activation activation) {
+    return add_module<BatchNorm2d>(std::move(name), {.channels = options.out,
+                                                     .momentum = options.shape.momentum,
+                                                     .eps = 1e-12,
+                                                     .activation = activation,
+                                                     .train_weight = false});
   }
 
   Conv2d& conv1_;
@@ -73,7 +75,7 @@ class AirbenchGroup final : public Module {
   Conv2d* conv3_ = nullptr;  // of a group with a residual
   BatchNorm2d* norm3_ = nullptr;
   DropPath drop_path_;
-  GELU activ_;
+  GELU activ_;  // behind the sum; the other two are in the batch norms
 };
 
 std::unique_ptr<Module> airbench(const ModelOptions& options, const AirbenchShape& shape) {

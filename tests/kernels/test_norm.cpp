@@ -6,6 +6,8 @@
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
+#include <array>
+
 using namespace tandem;
 using namespace tandem::test;
 using kernels::Activation;
@@ -50,7 +52,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 constexpr double kU = 0x1p-24;
-constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu, Activation::silu};
+constexpr std::array kActivations{Activation::none, Activation::relu, Activation::gelu, Activation::silu};
 
 }  // namespace
 

@@ -256,10 +256,48 @@ TEST_CASE("a group of airbench96 adds its input behind the first activation to t
     return *std::ranges::find(modules, name, [](const auto& named) { return named.first; })->second;
   };
   const Tensor input = part("1")(part("0")(x));
-  const Tensor first = autograd::gelu(part("2.norm1")(part("2.pool")(part("2.conv1")(input))));
-  const Tensor second = autograd::gelu(part("2.norm2")(part("2.conv2")(first)));
+  const Tensor first = part("2.norm1")(part("2.pool")(part("2.conv1")(input)));
+  const Tensor second = part("2.norm2")(part("2.conv2")(first));
   const Tensor last = autograd::gelu(autograd::add(part("2.norm3")(part("2.conv3")(second)), first));
   CHECK(part("2")(input).to_vector<float>() == last.to_vector<float>());
+}
+
+// By functions alone: convolution, pool, batch norm, and GELU as an op of its own.
+TEST_CASE("a group of airbench94 is convolution, pool, batch norm, GELU, convolution, batch norm, GELU") {
+  const bool training = GENERATE(true, false);
+  const DType dtype = GENERATE(DType::f64, DType::f32);
+  INFO((training ? "training, " : "evaluation, ") << name_of(dtype));
+  const auto model = make_model({.name = "airbench94", .width = 0.05, .seed = 3});
+  model->to(dtype);
+  model->train(training);
+  const auto modules = model->named_modules();
+  const auto part = [&](const std::string& name) -> Module& {
+    return *std::ranges::find(modules, name, [](const auto& named) { return named.first; })->second;
+  };
+  const Tensor input = autograd::cast(random_images({2, 24, 11, 11}), dtype);  // of the whitening layer's 24 channels
+  const auto state_of = [&](const std::string& name) {
+    const NamedTensors state = part(name).state_dict();
+    std::vector<Tensor> tensors;
+    for (const auto& [unused, tensor] : state) tensors.push_back(tensor.clone());
+    return tensors;
+  };
+  const auto convolved = [&](const std::string& name, const Tensor& x) {
+    return autograd::conv2d(x, part(name).parameters()[0].detach(), {}, {.padding = 1});
+  };
+  const auto normalised = [&](const std::string& name, const Tensor& x) {
+    const std::vector<Tensor> state = state_of(name);  // weight, bias, running mean and variance, number of batches
+    return autograd::gelu(autograd::batch_norm(x, state[0], state[1], state[2], state[3],
+                                               {.training = training, .momentum = 0.4, .eps = 1e-12}));
+  };
+  const Tensor first = normalised("2.norm1", autograd::max_pool2d(convolved("2.conv1", input), {}));
+  const Tensor second = normalised("2.norm2", convolved("2.conv2", first));
+  CHECK(part("2")(input).detach().to_vector<double>() == second.to_vector<double>());
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : part("2").state_dict()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"conv1.weight", "norm1.weight", "norm1.bias", "norm1.running_mean",
+                                          "norm1.running_var", "norm1.num_batches_tracked", "conv2.weight",
+                                          "norm2.weight", "norm2.bias", "norm2.running_mean", "norm2.running_var",
+                                          "norm2.num_batches_tracked"});
 }
 
 TEST_CASE("the seed alone decides the weights") {
