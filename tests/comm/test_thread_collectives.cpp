@@ -82,6 +82,26 @@ TEST_CASE("threads: messages of one tag arrive in order, and tags do not mix") {
   });
 }
 
+TEST_CASE("threads: messages of one tag that are under way at once do not mix, however long they are") {
+  check_on_ranks(2, [](ProcessGroup& group) -> std::string {
+    const std::int64_t counts[] = {300000, 1, 0, 200000};  // of more segments than travel at once, and of fewer
+    std::vector<Tensor> tensors;
+    std::vector<std::unique_ptr<Work>> works;
+    for (const std::int64_t count : counts) {
+      const double value = group.rank() == 0 ? static_cast<double>(count + 1) : 0.0;
+      tensors.push_back(Tensor::full({count}, value));
+      works.push_back(group.rank() == 0 ? group.send_async(tensors.back(), 1, 5)
+                                        : group.receive_async(Out(tensors.back()), 0, 5));
+    }
+    for (std::size_t i = works.size(); i-- > 0;) works[i]->wait();
+    for (const Tensor& tensor : tensors)
+      for (const double element : tensor.to_vector<double>())
+        if (element != static_cast<double>(tensor.numel() + 1))
+          return fmt::format("a message of {} has {}", tensor.numel(), element);
+    return "";
+  });
+}
+
 TEST_CASE("threads: a wait with a limit comes back, and goes on later") {
   check_on_ranks(2, [](ProcessGroup& group) -> std::string {
     const Tensor x = Tensor::full({5}, 1.0);

@@ -6,6 +6,20 @@
 
 namespace tandem::comm {
 
+namespace {
+
+/// Whether `later`, which was started later, must not begin before `earlier` has ended: messages of one tag travel in
+/// segments, which would mix.
+bool is_ahead_of(const Collective& earlier, const Collective& later) {
+  return earlier.kind == later.kind && earlier.peer == later.peer && earlier.tag == later.tag;
+}
+
+bool is_message(const Collective& collective) {
+  return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+}
+
+}  // namespace
+
 NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
                            SegmentOptions options)
     : transport_(std::move(transport)),
@@ -14,9 +28,7 @@ NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int 
       schedules_(ranks, rank, {{0, std::make_shared<const Schedule>(std::move(all_reduce))}}) {}
 
 int NativeEngine::tag_of(const Collective& collective) {
-  if (collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive)
-    return kCollectiveTags + collective.tag;
-  return take_tag();
+  return is_message(collective) ? kCollectiveTags + collective.tag : take_tag();
 }
 
 std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collective) {
@@ -33,13 +45,23 @@ std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collectiv
 
 bool NativeEngine::poll() {
   bool moved = false;
-  std::erase_if(active_, [&](const std::shared_ptr<NativeOperation>& operation) {
-    const std::size_t before = operation->run.messages();
-    const bool ended = move_on(*operation);
-    moved = moved || ended || operation->run.messages() != before;
-    return ended;
-  });
+  std::size_t kept = 0;  // those that have not ended, in front
+  for (std::shared_ptr<NativeOperation>& entry : active_) {
+    NativeOperation& operation = *entry;
+    const std::size_t before = operation.run.messages();
+    const bool ended = has_turn(operation, kept) && move_on(operation);
+    moved = moved || ended || operation.run.messages() != before;
+    if (!ended) std::swap(active_[kept++], entry);
+  }
+  active_.resize(kept);
   return moved;
+}
+
+/// Whether none of the first `earlier` operations must end before.
+bool NativeEngine::has_turn(const NativeOperation& operation, std::size_t earlier) const {
+  if (!is_message(operation.collective)) return true;
+  return std::none_of(active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(earlier),
+                      [&](const auto& other) { return is_ahead_of(other->collective, operation.collective); });
 }
 
 /// Whether it has ended, be it by a fault.

@@ -6,6 +6,7 @@
 #include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <string>
@@ -51,6 +52,7 @@ class NativeEngine {
   static constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
   int tag_of(const Collective& collective);
   bool move_on(NativeOperation& operation);
+  bool has_turn(const NativeOperation& operation, std::size_t earlier) const;
 
   std::unique_ptr<Transport> transport_;
   int rank_;
