@@ -92,6 +92,10 @@ Collective in_place(CollectiveKind kind, const Out& tensor, ReduceOp op = Reduce
 /// The largest tag of a message that a program may use.
 constexpr int kMaxMessageTag = 8191;
 
+/// The largest tag of a message that a backend carries: twice as many as programs have are those of ranks that tell
+/// each other what their messages are (comm/doctor/checked_messages.h).
+constexpr int kMaxCarriedTag = 3 * (kMaxMessageTag + 1) - 1;
+
 /// "all_reduce sum f32[1024]", "broadcast u8[12] from rank 3", "all_gather f32[4, 5, 4]"
 std::string describe(const Collective& collective);
 

@@ -131,6 +131,7 @@ class ProcessGroup {
   /// From this rank to `to`, which calls receive() with this rank, the same tag (0 to kMaxMessageTag) and a tensor of
   /// as many elements of the same dtype. Messages of one pair of ranks and one tag arrive in their order. send() may
   /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
+  /// With GroupOptions::checks both ranks throw Error where dtypes or numbers of elements differ, and nothing is sent.
   void send(const Tensor& tensor, int to, int tag = 0);
   /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
@@ -253,8 +254,9 @@ struct GroupOptions {
   /// all ranks, which end with exit code 2 (docs/comm/doctor.md). 0: any time. Nothing: TANDEM_COMM_TIMEOUT, or 30. One
   /// that has ended is named at once.
   std::optional<double> timeout = {};
-  /// Ranks compare the arguments of each collective before they begin it, and throw Error where they differ: slower,
-  /// for finding faults of a program.
+  /// Ranks compare the arguments of each collective before they begin it, and the two ranks of a message its dtype and
+  /// number of elements: they throw Error where these differ. Slower, for finding faults of a program. A send() waits
+  /// for its receive() then, however small it is.
   bool checks = false;
 };
 

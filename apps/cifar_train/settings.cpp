@@ -286,7 +286,7 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .no_effect_on_result();
   table
       .flag("comm-checks", s.comm_checks,
-            "ranks compare what they are about to do before each collective, not before messages between two ranks: "
+            "ranks compare what they are about to do before each collective, and before messages between two ranks: "
             "slower, for finding faults of a program")
       .no_effect_on_result();
   table

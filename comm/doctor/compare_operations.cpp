@@ -6,22 +6,22 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tandem::comm {
 
 namespace {
 
-using Row = std::array<std::int64_t, 5>;
+constexpr std::int64_t kRow = 5;
 
-Row row_of(const OperationView& operation) {
+std::vector<std::int64_t> row_of(const OperationView& operation) {
   return {static_cast<std::int64_t>(operation.kind), static_cast<std::int64_t>(operation.dtype),
           static_cast<std::int64_t>(operation.op), operation.peer, operation.count};
 }
 
-OperationView operation_of(const Row& row, std::uint64_t number) {
+OperationView operation_of(const std::int64_t* row, std::uint64_t number) {
   return {.number = number,
           .kind = static_cast<CollectiveKind>(row[0]),
           .dtype = static_cast<DType>(row[1]),
@@ -32,21 +32,26 @@ OperationView operation_of(const Row& row, std::uint64_t number) {
 
 }  // namespace
 
-void compare_operations(Backend& backend, const OperationView& mine) {
-  const auto ranks = static_cast<std::size_t>(backend.place().size);
-  const Row row = row_of(mine);
-  std::vector<Row> rows(ranks);
-  backend.run({.kind = CollectiveKind::all_gather,
-               .dtype = DType::i64,
-               .counts = std::vector<std::int64_t>(ranks, row.size()),
-               .input = row.data(),
-               .output = rows.data()});
+void compare_operations(Backend& backend, const OperationView& mine, CheckedMessages& messages) {
+  const int ranks = backend.place().size;
+  // Tensors: when an error has ended this call, its part may go on and write.
+  const Tensor row = Tensor::from(row_of(mine), {kRow}), all = Tensor::empty({ranks, kRow}, {.dtype = DType::i64});
+  const std::unique_ptr<Work> exchange =
+      backend.start({.kind = CollectiveKind::all_gather,
+                     .dtype = DType::i64,
+                     .counts = std::vector<std::int64_t>(static_cast<std::size_t>(ranks), kRow),
+                     .input = row.raw_data(),
+                     .output = Out(all).raw_data(),
+                     .input_owner = row,
+                     .output_owner = all});
+  messages.wait_for(*exchange);
+  const auto rows = all.to_vector<std::int64_t>();
   GroupView group;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     RankView& view = group.ranks.emplace_back();
-    view.rank = static_cast<int>(rank);
+    view.rank = rank;
     view.is_known = true;
-    view.collectives = {operation_of(rows[rank], mine.number)};
+    view.collectives = {operation_of(rows.data() + rank * kRow, mine.number)};
   }
   if (const auto difference = find_fault(group))
     throw AgreedError(fmt::format("{}; {}", difference->cause, difference->remedy));

@@ -3,6 +3,7 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/doctor/activity.h"
+#include "tandem/comm/doctor/checked_messages.h"
 #include "tandem/comm/doctor/compare_operations.h"
 #include "tandem/comm/doctor/end_process.h"
 #include "tandem/comm/doctor/leave_together.h"
@@ -78,6 +79,8 @@ class Watch {
     return "";
   }
   RankStatus& status() { return board_->mine(); }
+  /// Null where ranks do not compare what they do.
+  CheckedMessages* messages() { return options_.checks ? &messages_ : nullptr; }
 
   OperationView begin(const Collective& collective) {
     RankStatus& mine = status();
@@ -106,6 +109,8 @@ class Watch {
     } catch (const AgreedError&) {
       fail(operation);
       throw;
+    } catch (const MessageMismatch&) {
+      throw;  // says it all, on both ranks
     } catch (const std::exception& error) {
       const std::string more = explain(operation);
       fail(operation);
@@ -180,6 +185,7 @@ class Watch {
   }
 
   WatchOptions options_;
+  CheckedMessages messages_;
   std::shared_ptr<StatusBoard> board_;
   std::string far_obstacle_;
   ShownActivity shown_activity_;
@@ -195,6 +201,7 @@ class WatchedWork final : public Work {
     if (is_complete_) return true;
     bool complete = false;
     try {
+      if (CheckedMessages* const messages = watch_->messages()) messages->move();
       complete = work_->poll();
     } catch (...) {
       watch_->wait(operation_, [] { throw; });
@@ -204,7 +211,10 @@ class WatchedWork final : public Work {
   }
   void wait() override {
     if (is_complete_) return;
-    watch_->wait(operation_, [&] { work_->wait(); });
+    watch_->wait(operation_, [&] {
+      CheckedMessages* const messages = watch_->messages();
+      messages == nullptr ? work_->wait() : messages->wait_for(*work_);
+    });
     finish();
   }
   std::int64_t moves() const override { return work_->moves(); }
@@ -255,13 +265,17 @@ class WatchedBackend final : public Backend {
     const OperationView operation = begin(collective);
     std::unique_ptr<Work> work;
     try {
-      work = backend_.start(collective);
+      CheckedMessages* const messages = operation.is_message() ? watch_->messages() : nullptr;
+      work = messages == nullptr ? backend_.start(collective) : messages->start(backend_, collective);
     } catch (...) {
       watch_->wait(operation, [] { throw; });
     }
     return std::make_unique<WatchedWork>(watch_, operation, std::move(work));
   }
   void run(const Collective& collective) override {
+    const bool is_message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+    if (is_message && watch_->messages() != nullptr) return Backend::run(collective);
+    // All ranks have begun it when it is not checked any more, so that none of them needs a message of this one before.
     const OperationView operation = begin(collective);
     watch_->wait(operation, [&] { backend_.run(collective); });
     watch_->finish(operation);
@@ -299,8 +313,12 @@ class WatchedBackend final : public Backend {
  private:
   OperationView begin(const Collective& collective) {
     const OperationView operation = watch_->begin(collective);
-    if (!watch_->options().checks || operation.is_message()) return operation;
-    watch_->wait(operation, [&] { compare_operations(backend_.on(Device{}), operation); });
+    CheckedMessages* const messages = watch_->messages();
+    if (messages == nullptr || operation.is_message()) return operation;
+    watch_->wait(operation, [&] {
+      compare_operations(backend_.on(Device{}), operation, *messages);
+      messages->wait_for_order(backend_);
+    });
     return operation;
   }
 

@@ -15,8 +15,9 @@ namespace tandem::comm {
 /// How a group is watched.
 struct WatchOptions {
   double timeout = 30.0;  ///< seconds that a wait may take; 0: any time
-  /// Before each operation ranks compare what they are about to do, and throw Error where it does not fit: slower, and
-  /// nothing is done with wrong arguments.
+  /// Before each collective all ranks compare what they are about to do, and before each message its two ranks: they
+  /// throw Error where it does not fit. Slower, and nothing is done with wrong arguments. A send then waits for its
+  /// receive.
   bool checks = false;
   /// By which hosts tell each other what their ranks do; nothing: any by which they reach each other.
   std::optional<NetworkInterface> interface = {};

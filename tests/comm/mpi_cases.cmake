@@ -31,7 +31,7 @@ endfunction()
 
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
-  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
+  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
   ${directory}/unreadable_memory.cpp   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
@@ -79,10 +79,11 @@ tandem_hang_case("a rank that does not do its part is named, by native" ARGS nat
 tandem_hang_case("a rank that does not do its part is named, by a ring of messages"
   ARGS native --algorithm ring stopped returns receive cycle)
 tandem_hang_case("a rank that does not do its part is named, by mpi" ARGS mpi stopped killed returns order)
-tandem_hang_case("ranks that compare what they do, by mpi" ARGS mpi --checks root count dtype order)
+tandem_hang_case("ranks that compare their messages, by native" ARGS native --checks message)
+tandem_hang_case("ranks that compare what they do, by mpi" ARGS mpi --checks root count dtype order message)
 if(TANDEM_HAS_GLOO)
   tandem_hang_case("a rank that does not do its part is named, by gloo" ARGS gloo stopped killed returns)
-  tandem_hang_case("ranks that compare what they do, by gloo" ARGS gloo --checks root count dtype order)
+  tandem_hang_case("ranks that compare what they do, by gloo" ARGS gloo --checks root count dtype order message)
 endif()
 foreach(backend native mpi gloo)
   if(NOT backend STREQUAL gloo OR TANDEM_HAS_GLOO)

@@ -313,7 +313,7 @@ class MpiBackend final : public Backend {
     }
   }
 
-  static constexpr int kBlockTag = kMaxMessageTag + 1;
+  static constexpr int kBlockTag = kMaxCarriedTag + 1;
 
   std::shared_ptr<const Communicator> communicator_;
   Place place_;

@@ -49,7 +49,8 @@ class NativeEngine {
   std::int64_t all_reduce_bytes_sent() const { return all_reduce_bytes_sent_; }
 
  private:
-  static constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
+  static constexpr int kMostTags = 32768;                                   // MPI promises tags up to 32767
+  static constexpr int kCollectiveTags = kMostTags - (kMaxCarriedTag + 1);  // then those of messages
   int tag_of(const Collective& collective);
   bool move_on(NativeOperation& operation);
   bool has_turn(const NativeOperation& operation, std::size_t earlier) const;

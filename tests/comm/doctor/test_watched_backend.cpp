@@ -4,6 +4,7 @@
 #include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/core/profiler.h"
+#include "tests/comm/message_checks.h"
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -114,6 +115,67 @@ TEST_CASE("ranks that compare what they do find each difference before it does h
   CHECK_THAT(error([&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 1); },
                    [&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 0); }),
              ContainsText("rank 2 calls broadcast #1 f32[100] from rank 1, and ranks 0, 1 call broadcast #1"));
+}
+
+namespace {
+
+/// What ranks say of `fault_of`, in a group of each way of threads, which compare what they do or do not.
+template <typename FaultOf>
+void check_on_threads(bool checks, const FaultOf& fault_of) {
+  for (const char* const algorithm : {"auto", "ring"})
+    for (const char* const progress : {"poll", "thread"})
+      for (const int ranks : {2, 3}) {
+        CAPTURE(algorithm, progress, ranks);
+        std::vector<std::string> faults(static_cast<std::size_t>(ranks));
+        run_thread_ranks(ranks, native_options("threads", algorithm), {.timeout = 20.0, .checks = checks},
+                         [&](ProcessGroup& group) {
+                           group.set_progress(progress);
+                           faults[static_cast<std::size_t>(group.rank())] = fault_of(group);
+                         });
+        CHECK(faults == std::vector<std::string>(static_cast<std::size_t>(ranks)));
+      }
+}
+
+}  // namespace
+
+TEST_CASE("messages that fit arrive in their order, whether ranks compare them or not") {
+  for (const bool checks : {false, true}) {
+    CAPTURE(checks);
+    check_on_threads(checks, fault_of_equal_messages);
+  }
+}
+
+TEST_CASE("both ranks of a message that does not fit are told so, and nothing is sent") {
+  check_on_threads(true, fault_of_unequal_messages);
+}
+
+TEST_CASE("a message that does not fit names its ranks in the error of a run") {
+  CHECK_THAT(error_of_ranks(
+                 [](ProcessGroup& group) {
+                   if (group.rank() == 1) group.send(Tensor::zeros({90}), 2);
+                   if (group.rank() == 2) group.receive(Out(Tensor::zeros({100})), 1);
+                   sum(group);
+                 },
+                 "ring", true),
+             ContainsText("message #1 from rank 1 to rank 2 (tag 0) does not fit: rank 1 sends f32[90], and rank 2 "
+                          "receives f32[100]; a send() and its receive() need the same"));
+}
+
+TEST_CASE("a small message that nobody receives is named at the deadline where ranks compare what they do") {
+  CHECK_THAT(error_of_ranks(
+                 [](ProcessGroup& group) {
+                   if (group.rank() == 0) group.send(Tensor::zeros({4}), 1);
+                   sum(group);
+                 },
+                 "auto", true),
+             ContainsText("waits in send of f32[4] to rank 1 (tag 0)"));
+  CHECK_THAT(error_of_ranks(
+                 [](ProcessGroup& group) {
+                   if (group.rank() == 0) group.send(Tensor::zeros({4}), 1, 3);
+                   if (group.rank() == 1) group.receive(Out(Tensor::zeros({4})), 0, 4);
+                 },
+                 "auto", true),
+             ContainsText("tags differ: ") && ContainsText("(tag 3)") && ContainsText("(tag 4)"));
 }
 
 TEST_CASE("a difference that all ranks are told of can be survived") {

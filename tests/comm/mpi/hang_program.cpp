@@ -10,10 +10,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -49,6 +51,7 @@ void misbehave(ProcessGroup& group, const std::string& way) {
   if (way == "count") group.all_reduce(Out(Tensor::full({999}, 1.0)));
   if (way == "dtype") group.all_reduce(Out(Tensor::full({1000}, 1.0, {.dtype = DType::i32})));
   if (way == "order") group.broadcast(Out(x));
+  if (way == "message") group.receive(Out(Tensor::full({999}, 1.0)), 0);
   if (way == "receive") group.receive(Out(x), 0);
   if (way == "tags") group.receive(Out(Tensor::full({2'000'000}, 1.0)), 0, 4);
 }
@@ -60,6 +63,10 @@ void behave(ProcessGroup& group, const std::string& way) {
     group.broadcast(Out(x), 0);
   else if (way == "tags" && group.rank() == 0)
     group.send(Tensor::full({2'000'000}, 1.0), 1, 3);
+  else if (way == "message" && group.rank() == 0)
+    group.send(x, 1);
+  else if (way == "message")  // has no part in it, and would wait for those that end
+    std::this_thread::sleep_for(std::chrono::seconds(2));
   else
     group.all_reduce(Out(x));
 }
