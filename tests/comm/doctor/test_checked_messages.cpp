@@ -20,8 +20,8 @@ namespace {
 /// What rank 1 tells rank 0 of each of its messages once `open_tags` has the tag, and the tags of messages that began.
 struct OtherRank {
   std::vector<std::int64_t> row;
-  std::set<int> open_tags;
-  std::vector<std::string> begun;
+  std::set<int> open_tags{};
+  std::vector<std::string> begun{};
 };
 
 class MadeUp final : public Backend {
