@@ -130,13 +130,14 @@ TEST_CASE("a pool at the head of one sequence is fused with the convolution at t
 
 TEST_CASE("a convolution leaves moments for the batch norm after it, unless somebody looks", "[cuda]") {
   if (!has_gpu()) return;
-  const auto train = [](bool watched) {
+  const Activation activation = GENERATE(Activation::relu, Activation::gelu);
+  const auto train = [&](bool watched) {
     Initializer initializer(3);
     Sequential network;
     network.add<Conv2d>(
         {.in = 8, .out = 16, .kernel = {3, 3}, .padding = {1, 1}, .bias = false, .impl = kernels::ConvImpl::fused},
         initializer);
-    network.add<BatchNorm2d>({.channels = 16, .activation = Activation::relu});
+    network.add<BatchNorm2d>({.channels = 16, .activation = activation});
     network.set_precision(autograd::Precision::fp16);
     network.to(kGpu);
     int seen = 0;
