@@ -17,9 +17,10 @@ namespace {
 using device::AnyFloats;
 using device::AnyFloatsOut;
 
-// Three blocks of so many registers, of two with f32, run at once on each of an H100's 132 multiprocessors; more would
-// wait for these.
+// Three blocks run at once on each of an H100's 132 multiprocessors; more would wait for these.
 constexpr std::int64_t kReducingBlocks = 3 * 132, kPropagatingBlocks = 2112;
+
+/// Those that registers must allow; f32 has more to hold.
 template <typename T>
 constexpr int kBlocksAtOnce = std::is_same_v<T, float> ? 2 : 3;
 
