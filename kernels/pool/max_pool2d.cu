@@ -129,7 +129,8 @@ __device__ void write_tile(const Vector<T, kWidth>& gradient, const Vector<Index
   }
 }
 
-/// The gradient and the winner of window (i, j), in the channels from c on; zeros where there is no such window.
+/// The gradient and the winner of window (i, j), in the channels from c on. The gradient is 0 where there is no such
+/// window, and where the winner is none of its pixels, as for a ReLU that let nothing through.
 template <int kWidth, typename T, typename Index>
 __device__ void read_window(const Pooled<T, Index>& from, const PoolShape& shape, std::int64_t n, int i, int j, int c,
                             Vector<T, kWidth>& gradient, Vector<Index, kWidth>& winner) {
@@ -140,9 +141,12 @@ __device__ void read_window(const Pooled<T, Index>& from, const PoolShape& shape
       (n * shape.rows.outputs + i) * shape.columns.outputs * shape.channels + j * shape.channels + c;
   winner = device::load_vector<kWidth>(from.winners + at);
   gradient = device::load_vector<kWidth>(from.gradient + at);
+  const int pixels = shape.rows.kernel * shape.columns.kernel;
 #pragma unroll
-  for (int k = 0; k < kWidth; ++k)
-    gradient[k] = device::from_float<T>(0.0f + device::to_float(gradient[k]));  // no -0, as in a sum
+  for (int k = 0; k < kWidth; ++k) {
+    const float passed = static_cast<int>(winner[k]) < pixels ? device::to_float(gradient[k]) : 0.0f;
+    gradient[k] = device::from_float<T>(0.0f + passed);  // no -0, as in a sum
+  }
 }
 
 template <typename T, typename Index, int kWidth>

@@ -14,8 +14,10 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options);
 /// position within its window, row by row (row * kernel width + column); undefined: not written.
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices);
 
-/// grad_x gets each grad_y at the place of its winner, zero elsewhere; overwrites grad_x. sums: [C] of the same dtype,
-/// gets the sum of grad_x over images and pixels, the gradient of a bias before the pooling; undefined: not written.
+/// grad_x gets each grad_y at the place of its winner, zero elsewhere; overwrites grad_x. On a GPU a window whose index
+/// is none of its positions passes nothing on (kNoPosition of conv.h, 255, in windows of fewer pixels). sums: [C] of
+/// the same dtype, gets the sum of grad_x over images and pixels, the gradient of a bias before the pooling; undefined:
+/// not written.
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x,
                          const Out& sums = {});
 

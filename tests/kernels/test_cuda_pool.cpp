@@ -1,5 +1,6 @@
 // Pooling kernels on the GPU against the reference.
 #include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/conv/conv.h"
 #include "tandem/kernels/pool/avg_pool2d.h"
 #include "tandem/kernels/pool/avg_pool2d_implementations.h"
 #include "tandem/kernels/pool/global_avg_pool2d.h"
@@ -138,6 +139,32 @@ TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infin
   // More rows than a grid has in y, and a row of more elements than a block takes at once.
   check_max_pool(values_of({2, 1, 4100, 2}, DType::f32, true, 4), {.kernel = {1, 2}, .stride = {1, 2}}, Place::dense);
   check_max_pool(values_of({1, 8, 2, 600}, DType::f32, true, 4), {}, Place::dense);
+}
+
+TEST_CASE("a window that no pixel won passes nothing on, also not to the sums", "[cuda][pool]") {
+  if (!has_gpu()) return;
+  // Windows side by side, and windows that overlap.
+  for (const Pool2dOptions& options : {Pool2dOptions{}, Pool2dOptions{.kernel = {3, 3}, .stride = {2, 2}}}) {
+    for (const DType dtype : kKernelDtypes) {
+      INFO(name_of(dtype) << ", kernel " << options.kernel[0]);
+      const Tensor x = values_of({2, 16, 7, 5}, dtype, true, 1);
+      const Shape shape = kernels::pool2d_output_shape("test", x.shape(), options);
+      const Tensor y = Tensor::empty(shape, {.dtype = dtype}), indices = Tensor::empty(shape, {.dtype = DType::u8});
+      kernels::reference::max_pool2d_forward(x, options, Out(y), Out(indices));
+      const Tensor grad_y = values_of(shape, dtype, true, 5), passed = wide(grad_y).contiguous(),
+                   positions = indices.contiguous().clone();
+      for (std::int64_t i = 0; i < positions.numel(); i += 3) {
+        Out(positions).data<std::uint8_t>()[i] = kernels::kNoPosition;
+        Out(passed).data<double>()[i] = 0.0;
+      }
+      const Tensor expected = wide_like(x), grad_x = empty_at(Place::dense, x.shape(), dtype);
+      kernels::reference::max_pool2d_backward(passed, indices, options, Out(expected));
+      const Tensor gradient = put(grad_y, Place::dense), winners = put(positions, Place::dense);
+      kernels::max_pool2d_backward(gradient, winners, options, Out(grad_x));
+      CHECK(first_difference(grad_x, expected) == "");
+      check_max_pool_sums(gradient, winners, options, Place::dense, grad_x, true);
+    }
+  }
 }
 
 TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda][pool]") {
