@@ -1,5 +1,5 @@
 // Batch normalisation on a GPU, backward: sums over the batch (as forward's moments: chunks, then their joint), then
-// grad_x.
+// grad_x. With GELU or SiLU the first pass leaves the gradient behind these in grad_x.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/kernels/activation/device_activations.cuh"
@@ -17,12 +17,21 @@ namespace {
 using device::AnyFloats;
 using device::AnyFloatsOut;
 
-// Three blocks run at once on each of an H100's 132 multiprocessors; more would wait for these.
-constexpr std::int64_t kReducingBlocks = 3 * 132, kPropagatingBlocks = 2112;
+/// Whether the slope of an activation takes so long that the gradient behind it is kept, in grad_x, rather than
+/// computed for the sums and once more for grad_x.
+template <typename Function>
+constexpr bool kKeepsGradient =
+    !std::is_same_v<Function, activations::None> && !std::is_same_v<Function, activations::Relu>;
 
-/// Those that registers must allow; f32 has more to hold.
-template <typename T>
-constexpr int kBlocksAtOnce = std::is_same_v<T, float> ? 2 : 3;
+/// Blocks that are at work at once on each multiprocessor, which registers must allow: f32 has more to hold, and so
+/// have the slopes of some activations.
+template <typename Function, typename T>
+constexpr int kBlocksAtOnce = std::is_same_v<T, float> || kKeepsGradient<Function> ? 2 : 3;
+
+// As many as are at work at once on an H100's 132 multiprocessors: more would wait for these, as a third does in f32.
+template <typename Function>
+constexpr std::int64_t kReducingBlocks = (kKeepsGradient<Function> ? 2 : 3) * 132;
+constexpr std::int64_t kPropagatingBlocks = 2112;
 
 /// Sums of the gradient, and of the gradient times x - mean.
 using GradientSums = Totals<2>;
@@ -32,9 +41,11 @@ __device__ void add_sums(GradientSums& all, const GradientSums& more) {
   all.fields[1] += more.fields[1];
 }
 
+/// Sums up; `kept` gets the gradient behind the activation, rounded as the sums then take it; null: it is not kept.
 template <typename Function, typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T>)
-    chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, double* partials) {
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce<Function, T>)
+    chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, double* partials,
+                    T* kept) {
   const ChannelPlace place(grid, kWidth);
   const auto transform = load_transform<kWidth>(grid, place, parameters);
   GradientSums sums[kWidth];
@@ -43,15 +54,26 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce<T>)
     load_rows<kWidth>(x, grid, place.channel, row, count, values);
     load_rows<kWidth>(grad_y, grid, place.channel, row, count, gradients);
 #pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) {
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) {
+        if (k >= count) continue;
+        gradients[k][v] = Function::gradient(transform(values[k][v], v), gradients[k][v]);
+        if (kKeepsGradient<Function> && kept != nullptr)
+          gradients[k][v] = device::to_float(device::from_float<T>(gradients[k][v]));
+      }
+    }
+    if (kKeepsGradient<Function> && kept != nullptr)
+      store_rows<kWidth>(kept, grid, place.channel, row, count, gradients);
+#pragma unroll
     for (int v = 0; v < kWidth; ++v) {
       // A few terms in f32, many of those in f64: no error grows with the number of rows.
       float sum = 0.0f, product = 0.0f;
 #pragma unroll
       for (int k = 0; k < kRowsAtOnce; ++k) {
         if (k >= count) continue;
-        const float gradient = Function::gradient(transform(values[k][v], v), gradients[k][v]);
-        sum += gradient;
-        product += gradient * (values[k][v] - transform.mean[v]);
+        sum += gradients[k][v];
+        product += gradients[k][v] * (values[k][v] - transform.mean[v]);
       }
       sums[v].fields[0] += static_cast<double>(sum);
       sums[v].fields[1] += static_cast<double>(product);
@@ -78,7 +100,7 @@ __global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFl
   });
 }
 
-/// grad_x = (gradient - center - (x - mean) * slope) * scale
+/// grad_x = (gradient - center - (x - mean) * slope) * scale; grad_y may be grad_x.
 template <typename Function, typename T, int kWidth>
 __global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters,
                                Correction correction, T* grad_x) {
@@ -140,18 +162,21 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();
     T* const out_data = grad_x.defined() ? out.dense().data<T>() : nullptr;
     const auto run = [&](auto width) {
+      bool is_kept = false;
       if (options.training || grad_weight.defined() || grad_bias.defined()) {
-        const ChannelGrid grid(rows, channels, width, kReducingBlocks);
+        is_kept = kKeepsGradient<Function> && out_data != nullptr;
+        const ChannelGrid grid(rows, channels, width, kReducingBlocks<Function>);
         const Out partials(make_partial_totals(2, grid, x.device()));
         launch(chunk_gradients<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
-               parameters, partials.data<double>());
+               parameters, partials.data<double>(), is_kept ? out_data : nullptr);
         launch(finish_gradients, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid,
                parameters.inverse_std, AnyFloatsOut(grad_weight), AnyFloatsOut(grad_bias), correction);
       }
       if (out_data == nullptr) return;
       const ChannelGrid grid(rows, channels, width, kPropagatingBlocks);
-      launch(propagate_rows<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
-             parameters, correction, out_data);
+      launch(is_kept ? propagate_rows<activations::None, T, width> : propagate_rows<Function, T, width>,
+             {grid.grid(), kThreads}, stream, x_data, is_kept ? out_data : gradient_data, grid, parameters, correction,
+             out_data);
     };
     dispatch_channel_width(channels, run, x_data, gradient_data, out_data);
   });
