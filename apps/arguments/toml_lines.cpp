@@ -89,17 +89,33 @@ bool is_text_setting(std::string_view line) {
   return scanner.is_at_end();
 }
 
+/// Whether there is what toml++ may take for a date, a blank, and a digit: where nothing follows that, it looks for the
+/// rest of a time beyond the end of the value, a fault of its own (an assertion). `line` is without underscores, which
+/// toml++ passes over.
+bool has_date_and_digit(std::string_view line) {
+  constexpr std::size_t kDate = 10;  // 2026-11-26
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t i = kDate; i + 1 < line.size(); ++i) {
+    if (line[i] == ' ' && is_digit(line[i + 1]) && line[i - 6] == '-' && line[i - 3] == '-' &&
+        is_digit(line[i - kDate]))
+      return true;
+  }
+  return false;
+}
+
 /// What is wrong with a line outside of texts in quotes and comments, or nothing. Characters beyond ASCII are names or
 /// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code), also between
 /// quotes that are none to it, as in 8'x': a line has such characters only in texts of a form that has but one meaning,
 /// and behind it. Texts over several lines would hide them; no option takes such a text, nor a table in braces, one of
-/// which in a list is another fault of its own to toml++.
+/// which in a list is another fault of its own to toml++, nor a date.
 std::string_view problem_of(std::string_view line) {
   char quote = '\0';
   bool is_ascii = true;
+  std::string outside;
   for (std::size_t i = 0; i < line.size() && (quote != '\0' || line[i] != '#'); ++i) {
     const char c = line[i];
     is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
+    if (quote == '\0' && c != '_') outside += c;
     if (quote != '\0') {
       if (c == '\\' && quote == '"')
         ++i;
@@ -112,6 +128,7 @@ std::string_view problem_of(std::string_view line) {
       return "a table in braces";
     }
   }
+  if (has_date_and_digit(outside)) return "a date";
   return is_ascii || is_text_setting(line) ? "" : "a character beyond ASCII outside of quotes";
 }
 

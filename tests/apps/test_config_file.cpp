@@ -116,6 +116,14 @@ TEST_CASE("tables in braces are refused before the parser's assertions see them"
   CHECK(parse_config("x = '{}' # }", "f.toml").at(0).value == "{}");
 }
 
+TEST_CASE("dates are refused before the parser's assertions see what is behind them") {
+  for (const std::string value :
+       {"2026-11-26 1", "2026-11-26 10:11:12", "2_026-11-26 1", "77------:/ 0", "[1, 2026-11-26 1"})
+    check_refused("x = 1\ny = " + value + "\n", "f.toml:2: a date; write one 'name = value'");
+  CHECK(parse_config("x = '2026-11-26 1' # 2026-11-26 1", "f.toml").at(0).value == "2026-11-26 1");
+  check_refused("x = 2026-11-26", "f.toml:1: 'x' is no such value");
+}
+
 TEST_CASE("a value whose name is empty is refused") {
   check_refused("x = 1\n\"\" = 2", "f.toml:2: a value without a name; write one 'name = value'");
   check_refused("'' = 2", "f.toml:1: a value without a name");
