@@ -81,7 +81,8 @@ def check_free(name, layer, words):
     function = re.compile(rf"^(?:[\w:<>,&*]+ )+{name}(?:_forward|_backward|_supports)?\(", re.M)
     type_or_space = re.compile(rf"^(?:class|struct|enum class|using) {layer}(?:Options|Gradient)?\b|^namespace (?:\w+::)*{name}\b", re.M)
     for library in HEADERS:
-        for file in sorted((ROOT / library).rglob("*")):
+        # The header of this name first: of several that have it, that is the one to tell of.
+        for file in sorted((ROOT / library).rglob("*"), key=lambda file: (file.stem != name, file)):
             if file.suffix not in (".h", ".cuh"):
                 continue
             found = function.search(file.read_text()) or type_or_space.search(file.read_text())

@@ -56,7 +56,7 @@ TEST_CASE("images stay on the CPU where that is asked for, or batches cannot be 
   }
 }
 
-TEST_CASE("--resident-data on is refused where it cannot be done", "[resident]") {
+TEST_CASE("where images cannot be kept on a GPU, --resident-data on is refused", "[resident]") {
   CHECK_THAT(refusal({"--resident-data", "on"}, {}, 0),
              ContainsText("--resident-data on: the run computes on the CPU"));
   CHECK_THAT(refusal({"--resident-data", "on", "--mixup", "0.2"}, kFirstGpu, 0), ContainsText("--mixup and --cutmix"));
