@@ -5,6 +5,7 @@
 #include "tandem/kernels/activation/device_activations.cuh"
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_totals.cuh"

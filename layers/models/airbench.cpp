@@ -1,5 +1,6 @@
 // airbench94, airbench95, airbench96: the networks of the CIFAR-10 speed runs.
 #include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/networks.h"

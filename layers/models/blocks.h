@@ -6,6 +6,7 @@
 //     const Tensor y = network(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 64, 32, 32]
 #pragma once
 
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/models/models.h"
 

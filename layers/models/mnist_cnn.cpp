@@ -1,4 +1,5 @@
 // mnist_cnn: L equal convolutions at full resolution, with weights of their own or shared.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/networks.h"

@@ -1,4 +1,5 @@
 // resnet18 for small images.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/networks.h"
 

@@ -1,4 +1,5 @@
 // small_cnn: the network for laptops.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/networks.h"
 

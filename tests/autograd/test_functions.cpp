@@ -4,6 +4,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"

@@ -1,6 +1,7 @@
 // Batch norm with a fixed weight, and with an eps as small as that of the speed runs.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
 #include "tests/kernels/image_support.h"

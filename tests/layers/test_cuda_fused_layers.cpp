@@ -5,6 +5,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/models/models.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,7 @@
 // Layers one by one: what they compute, how they start, how they print.
 #include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,7 @@
 // Module: names, modes, casts, state dicts, error context.
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/layers/summary.h"

@@ -6,6 +6,7 @@
 #include "tandem/comm/process_group.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/synthetic.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/sgd.h"

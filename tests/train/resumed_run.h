@@ -7,6 +7,7 @@
 #include "tandem/data/iterable_dataset.h"
 #include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/optim/adam.h"

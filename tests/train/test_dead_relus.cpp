@@ -1,4 +1,5 @@
 // Channels of ReLUs that are made dead on purpose.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/train/dead_relus.h"
 
 #include "tandem/autograd/functions/arithmetic.h"

@@ -1,4 +1,5 @@
 // Training with slow weights: what a trainer does with them, and when.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/optim/lookahead.h"
 
 #include "tandem/autograd/precision.h"

@@ -1,4 +1,5 @@
 // Views of images and the mean of what a model gives for them, against plain loops and PyTorch's numbers.
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/train/test_time_augmentation.h"
 
 #include "tandem/autograd/functions.h"
