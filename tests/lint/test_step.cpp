@@ -24,7 +24,7 @@ struct Expected {
 const std::vector<Expected> kStep{
     {"few_channels_forward<.*|(implicit_gemm|stationary_conv)<.*(ForwardResult|PooledResult|WindowTaker)<.*", 6,
      "convolutions with bias, ReLU and, three of them, pooling"},
-    {"max_pool_gradient<.*", 2, "from pooled gradients to unpooled ones, through the ReLU as well"},
+    {"max_pool_tile_gradient<.*", 2, "from pooled gradients to unpooled ones, through the ReLU as well"},
     {"max_pool_gradient_and_sums<.*", 1,
      "the same for the last convolution, and its bias gradient: the layer above is linear, and has not summed it up"},
     {"(implicit_gemm|stationary_conv)<.*InputResult<.*", 5, "gradients of images, masked for the layer below"},
