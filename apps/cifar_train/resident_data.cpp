@@ -47,6 +47,7 @@ ResidentData resident_data(const Settings& s, const Data& images, Device device,
 }
 
 std::int64_t memory_of(Device device) {
+  if (device.type != DeviceType::cuda) return 0;  // nobody asks, and looking for devices takes time
   const std::vector<DeviceDescription> devices = list_devices();
   const auto found = std::find_if(devices.begin(), devices.end(), [&](const auto& d) { return d.device == device; });
   return found == devices.end() ? 0 : found->memory_bytes;

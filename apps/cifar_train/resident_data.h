@@ -14,7 +14,7 @@ struct ResidentData {
 /// --resident-data on cannot be done.
 ResidentData resident_data(const Settings& settings, const Data& images, Device device, std::int64_t memory_bytes);
 
-/// As list_devices() has it.
+/// Of a GPU, as list_devices() has it; 0 of the CPU.
 std::int64_t memory_of(Device device);
 
 }  // namespace tandem::apps
