@@ -5,6 +5,7 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/layers/summary.h"
+#include "tests/kernels/image_support.h"
 #include "tests/layers/model_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -22,7 +23,7 @@ TEST_CASE("every network maps images to logits, and gradients reach every parame
       const std::int64_t channels = size == 28 ? 1 : 3;
       INFO(name << " on " << channels << " channels of " << size);
       const auto model = make_model({.name = name, .in_channels = channels, .image_size = size, .classes = 7});
-      const Tensor logits = (*model)(random_images({2, channels, size, size}));
+      const Tensor logits = (*model)(random_images({2, channels, size, size}, 9));
       CHECK(logits.shape() == Shape{2, 7});
       if (size == 28) continue;
       const Tensor labels = Tensor::from<std::int64_t>({3, 6}, {2});
@@ -96,7 +97,7 @@ TEST_CASE("mnist_cnn has L layers of its own or two that share") {
       state.emplace_back(layer + name.substr(11), tensor);
   }
   distinct->load_state_dict(state);
-  const Tensor x = random_images({1, 1, 28, 28});
+  const Tensor x = random_images({1, 1, 28, 28}, 9);
   CHECK((*model)(x).to_vector<float>() == (*distinct)(x).to_vector<float>());
 }
 
@@ -135,7 +136,7 @@ TEST_CASE("weights go through a file and give the same network") {
   const TemporaryDirectory directory;
   const std::string path = directory / "small.safetensors";
   const auto first = make_model({.seed = 1}), second = make_model({.seed = 2});
-  const Tensor x = random_images({2, 3, 32, 32});
+  const Tensor x = random_images({2, 3, 32, 32}, 9);
   (*first)(x);  // moves the statistics
   write_safetensors(path, first->state_dict());
   second->load_state_dict(read_safetensors(path).tensors);
@@ -245,7 +246,7 @@ TEST_CASE("networks take dropout and DropPath, by which the names of weights sta
     } else {
       CHECK(random.size() == (name == "vgg_lite" ? 2u : 1u));
     }
-    const Tensor x = random_images({2, 3, 16, 16});
+    const Tensor x = random_images({2, 3, 16, 16}, 9);
     CHECK((*regular)(x).to_vector<float>() != (*regular)(x).to_vector<float>());
     plain->eval();
     regular->load_state_dict(plain->state_dict());
