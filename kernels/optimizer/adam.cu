@@ -17,7 +17,8 @@ struct AdamFactors {
   float gradient, keep, weight_decay, fresh1, beta2, fresh2, eps;
 };
 
-__global__ void adam(TableView<AdamEntry> table, AdamFactors f) {
+__global__ void adam(TableView<AdamEntry> table, AdamFactors f, const std::int32_t* skip) {
+  if (is_skipped(skip)) return;
   const Chunk chunk = find_chunk(table);
   const AdamEntry& entry = table.entries[chunk.entry];
   const float inverse_bias2 = entry.inverse_bias2, step_size = entry.step_size;
@@ -56,7 +57,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
                             static_cast<float>(1.0 - options.beta2),
                             static_cast<float>(options.eps)};
   launch(adam, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
-         factors);
+         factors, skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

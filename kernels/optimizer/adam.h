@@ -15,6 +15,7 @@ struct AdamOptions {
   double weight_decay = 0.0;
   bool decoupled_weight_decay = false;  // AdamW
   double gradient_factor = 1.0;         // see below
+  Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, nothing changes; undefined: it is 0
 };
 
 /// A parameter, its gradient and its moments (of optimizer_state_dtype), all dense and of equal strides. With AMSGrad,

@@ -28,12 +28,12 @@ bool are_finite(const T* values, std::int64_t count) {
 
 }  // namespace
 
-bool all_finite(std::span<const Tensor> tensors) {
+Tensor any_non_finite(std::span<const Tensor> tensors) {
   constexpr std::string_view kOp = "all_finite";
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   if constexpr (kHasCuda)
     if (!tensors.empty())
-      if (const CudaOp op{kOp, tensors.front()}) return cuda::all_finite(tensors);
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::any_non_finite(tensors);
   std::atomic<bool> all{true};
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {
@@ -41,7 +41,9 @@ bool all_finite(std::span<const Tensor> tensors) {
       if (!are_finite(tensors[item].data<T>() + begin, end - begin)) all = false;
     });
   });
-  return all;
+  return Tensor::full({}, all ? 0.0 : 1.0, {.dtype = DType::i32});
 }
+
+bool all_finite(std::span<const Tensor> tensors) { return any_non_finite(tensors).item() == 0.0; }
 
 }  // namespace tandem::kernels

@@ -16,15 +16,15 @@ __global__ void find_non_finite(TableView<ListEntry> table, std::int32_t* found)
 
 }  // namespace
 
-bool all_finite(std::span<const Tensor> tensors) {
-  const TensorTable<ListEntry> table = make_list<ListEntry>("all_finite", tensors);
-  if (table.chunks() == 0) return true;
-  const Device device = tensors.front().device();
+Tensor any_non_finite(std::span<const Tensor> tensors) {
   const MemoryTagScope scope(MemoryTag::workspace);
+  const Device device = tensors.front().device();
   const Out found(Tensor::zeros({}, {.dtype = DType::i32, .device = device}));
+  const TensorTable<ListEntry> table = make_list<ListEntry>("all_finite", tensors);
+  if (table.chunks() == 0) return found;
   launch(find_non_finite, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(device),
          table.view(), found.data<std::int32_t>());
-  return found.tensor().item() == 0.0;
+  return found;
 }
 
 }  // namespace tandem::kernels::cuda

@@ -7,8 +7,11 @@
 
 namespace tandem::kernels {
 
-/// False if any element of any tensor is infinite or NaN; true for no elements. Dense floating tensors on one device,
-/// each read once. On a GPU, waits for the answer; f32, f16 and bf16 there.
+/// i32, rank 0: 1 if any element of any tensor is infinite or NaN, else 0, as for no elements. Dense floating tensors
+/// on one device, each read once; the answer is there, too, and nobody waits for it. f32, f16 and bf16 on a GPU.
+Tensor any_non_finite(std::span<const Tensor> tensors);
+
+/// Whether any_non_finite() finds nothing. On a GPU, waits for the answer.
 bool all_finite(std::span<const Tensor> tensors);
 
 }  // namespace tandem::kernels

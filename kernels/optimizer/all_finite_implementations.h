@@ -6,7 +6,7 @@
 namespace tandem::kernels {
 
 namespace cuda {
-decltype(kernels::all_finite) all_finite;
+decltype(kernels::any_non_finite) any_non_finite;
 }  // namespace cuda
 
 }  // namespace tandem::kernels

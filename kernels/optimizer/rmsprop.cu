@@ -13,7 +13,8 @@ struct RmspropFactors {
   float lr, alpha, fresh, eps, weight_decay, momentum, gradient;
 };
 
-__global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f) {
+__global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f, const std::int32_t* skip) {
+  if (is_skipped(skip)) return;
   const Chunk chunk = find_chunk(table);
   const RmspropEntry& entry = table.entries[chunk.entry];
   const bool has_momentum = entry.states[1] != nullptr, centered = entry.states[2] != nullptr;
@@ -50,7 +51,7 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
                                static_cast<float>(options.momentum),
                                static_cast<float>(options.gradient_factor)};
   launch(rmsprop, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first),
-         table.view(), factors);
+         table.view(), factors, skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

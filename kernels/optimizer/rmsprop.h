@@ -14,6 +14,7 @@ struct RmspropOptions {
   double weight_decay = 0.0;
   double momentum = 0.0;
   double gradient_factor = 1.0;  // see below
+  Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, nothing changes; undefined: it is 0
 };
 
 /// A parameter, its gradient and its state (of optimizer_state_dtype), all dense and of equal strides. The momentum

@@ -15,7 +15,8 @@ struct SgdFactors {
   bool nesterov;
 };
 
-__global__ void sgd(TableView<SgdEntry> table, SgdFactors f) {
+__global__ void sgd(TableView<SgdEntry> table, SgdFactors f, const std::int32_t* skip) {
+  if (is_skipped(skip)) return;
   const Chunk chunk = find_chunk(table);
   const SgdEntry& entry = table.entries[chunk.entry];
   const float fresh = entry.fresh;
@@ -50,7 +51,7 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
                            static_cast<float>(options.weight_decay), static_cast<float>(options.gradient_factor),
                            options.nesterov};
   launch(sgd, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
-         factors);
+         factors, skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

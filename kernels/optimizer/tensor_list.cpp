@@ -21,10 +21,20 @@ void check_update(std::string_view op, const UpdateTensors& item) {
   const bool half = dtype != optimizer_state_dtype(dtype);
   const bool wide_gradient = half && item.gradient.defined() && item.gradient.dtype() == DType::f32;
   require_alike(op, "the gradient", item.gradient, item.parameter, wide_gradient ? DType::f32 : dtype);
-  if (item.master.defined()) {
-    require(half, "{}: only f16 and bf16 parameters have a master, {} is its own", op, describe(item.parameter));
-    require_alike(op, "the master", item.master, item.parameter, DType::f32);
-  }
+  check_master(op, item.parameter, item.master);
+}
+
+void check_master(std::string_view op, const Tensor& parameter, const Tensor& master) {
+  if (!master.defined()) return;
+  require(is_half(parameter.dtype()), "{}: only f16 and bf16 parameters have a master, {} is its own", op,
+          describe(parameter));
+  require_alike(op, "the master", master, parameter, DType::f32);
+}
+
+void check_skip(std::string_view op, const Tensor& skip, Device device) {
+  if (!skip.defined()) return;
+  require(skip.dtype() == DType::i32 && skip.rank() == 0 && skip.device() == device,
+          "{}: whether to skip must be one i32 of rank 0 on {}, got {}", op, name_of(device), describe(skip));
 }
 
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {

@@ -24,6 +24,16 @@ struct UpdateTensors {
 /// Throws Error unless the three go together.
 void check_update(std::string_view op, const UpdateTensors& item);
 
+/// Throws Error unless `master`, where there is one, goes with a half parameter.
+void check_master(std::string_view op, const Tensor& parameter, const Tensor& master);
+
+/// Throws Error unless `skip`, an optimizer's word on the device that says whether to do nothing, is i32 with rank 0 on
+/// `device`, or undefined.
+void check_skip(std::string_view op, const Tensor& skip, Device device);
+
+/// Whether the word says so; on the CPU.
+inline bool is_skipped(const Tensor& skip) { return skip.defined() && *skip.data<std::int32_t>() != 0; }
+
 /// The number of elements of each. Throws Error unless all are dense, of a floating dtype and on one device.
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors);
 

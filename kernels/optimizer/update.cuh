@@ -7,6 +7,14 @@
 
 namespace tandem::kernels::cuda {
 
+/// The word that a kernel asks whether to skip its work; null where there is none.
+inline const std::int32_t* skip_pointer(const Tensor& skip) {
+  return skip.defined() ? skip.data<std::int32_t>() : nullptr;
+}
+
+/// The same answer for all threads of a launch.
+__device__ inline bool is_skipped(const std::int32_t* skip) { return skip != nullptr && *skip != 0; }
+
 /// Where the elements of one item are. State that is absent is null: it reads as 0 and is not written. A master that is
 /// absent is null, too.
 template <int kStates>

@@ -1,11 +1,15 @@
 // Optimizer kernels on the GPU against the CPU's in f64; norms, scaling and the search for numbers that are not finite.
+#include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/optimizer/lookahead.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/optimizer/sgd.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
+
+#include <algorithm>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -163,6 +167,68 @@ TEST_CASE("optimizer steps on the GPU: lists of many tensors, of nothing, and on
   const auto once = run(), twice = run();
   CHECK(same_values(once.first, twice.first));
   CHECK(once.second == twice.second);
+}
+
+TEST_CASE("lookahead on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const bool masters : {false, true}) {
+    const List weights = list_of(1), slow = list_of(41, true), wide = list_of(61, true);
+    std::vector<kernels::LookaheadItem> here, there;
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      const bool has_master = masters && is_half(kKinds[i].dtype);
+      const Tensor& counts = has_master ? wide.here[i] : weights.here[i];
+      here.push_back({Out(slow.here[i]), Out(counts)});
+      there.push_back({Out(slow.there[i]), Out(weights.there[i]), has_master ? Out(wide.there[i]) : Out()});
+    }
+    kernels::lookahead_step(here, 0.75);
+    kernels::lookahead_step(there, 0.75);
+    check_lists("slow", slow, 4.0 * 6.0);
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      INFO("weight " << i);
+      const Tensor rounded = empty_like(weights.there[i]);
+      kernels::cast(there[i].slow, Out(rounded));
+      CHECK(same_values(weights.there[i], rounded));
+      if (there[i].master.defined()) CHECK(same_values(there[i].master, there[i].slow));
+    }
+  }
+}
+
+TEST_CASE("optimizer kernels change nothing where they are told to skip", "[cuda][optimizer]") {
+  const bool gpu = GENERATE(false, true);
+  if (gpu && !has_gpu()) return;
+  const Device device = gpu ? kGpu : Device{};
+  const auto skip_of = [&](double value) { return Tensor::full({}, value, {.dtype = DType::i32, .device = device}); };
+  const auto tensor_of = [&](double value) { return Tensor::full({5000}, value, {.device = device}); };
+  const auto values_after = [&](const Tensor& skip) {
+    const std::vector<Tensor> w{tensor_of(1.0), tensor_of(2.0), tensor_of(3.0), tensor_of(4.0)},
+        state{tensor_of(0.5), tensor_of(0.25), tensor_of(0.125), tensor_of(2.0)};
+    const Tensor gradient = tensor_of(1.0), other = tensor_of(0.75);
+    kernels::sgd_step(std::vector<kernels::SgdItem>{{Out(w[0]), gradient, Out(state[0])}},
+                      {.lr = 0.5, .momentum = 0.5, .skip = skip});
+    kernels::adam_step(std::vector<kernels::AdamItem>{{Out(w[1]), gradient, Out(state[1]), Out(other), {}, 1}},
+                       {.skip = skip});
+    kernels::rmsprop_step(std::vector<kernels::RmspropItem>{{Out(w[2]), gradient, Out(state[2]), {}, {}}},
+                          {.skip = skip});
+    kernels::lookahead_step(std::vector<kernels::LookaheadItem>{{Out(state[3]), Out(w[3])}}, 0.5, skip);
+    std::vector<float> values;
+    for (const std::vector<Tensor>* const list : {&w, &state}) {
+      for (const Tensor& tensor : *list) {
+        const std::vector<float> all = tensor.to_vector<float>();
+        CHECK(std::count(all.begin(), all.end(), all[0]) == 5000);
+        values.push_back(all[0]);
+      }
+    }
+    return values;
+  };
+  const std::vector<float> unchanged{1.0f, 2.0f, 3.0f, 4.0f, 0.5f, 0.25f, 0.125f, 2.0f};
+  const std::vector<float> taken = values_after({});
+  CHECK(values_after(skip_of(1.0)) == unchanged);
+  CHECK(values_after(skip_of(0.0)) == taken);
+  for (std::size_t i = 0; i < taken.size(); ++i) CHECK(taken[i] != unchanged[i]);
+  CHECK_THAT(error_of([&] { values_after(Tensor::zeros({1}, {.dtype = DType::i32, .device = device})); }),
+             ContainsText("sgd_step: whether to skip must be one i32 of rank 0 on " + name_of(device)));
+  if (gpu)
+    CHECK_THAT(error_of([&] { values_after(Tensor::zeros({}, {.dtype = DType::i32})); }), ContainsText("on cuda"));
 }
 
 TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda][optimizer]") {

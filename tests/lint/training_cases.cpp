@@ -7,6 +7,7 @@
 #include "tandem/kernels/norm/row_norm.h"
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/optimizer/lookahead.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/optimizer/sgd.h"
@@ -134,11 +135,13 @@ std::vector<LintCase> optimizers() {
     std::vector<kernels::SgdItem> sgd;
     std::vector<kernels::AdamItem> adam;
     std::vector<kernels::RmspropItem> rmsprop;
+    std::vector<kernels::LookaheadItem> lookahead;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Out master = dtype == DType::f32 ? Out() : Out(masters[i]);
       sgd.push_back({Out(values[i]), gradients[i], Out(first[i]), false, master});
       adam.push_back({Out(values[i]), gradients[i], Out(first[i]), Out(second[i]), Out(third[i]), 1, master});
       rmsprop.push_back({Out(values[i]), gradients[i], Out(first[i]), Out(second[i]), Out(third[i]), master});
+      lookahead.push_back({Out(first[i]), Out(values[i]), master});
     }
     const auto add_case = [&](const char* op, std::function<void()> work) {
       cases.push_back({fmt::format("{} on {}", op, name_of(dtype)), std::move(work)});
@@ -146,6 +149,7 @@ std::vector<LintCase> optimizers() {
     add_case("sgd", [=] { kernels::sgd_step(sgd, {.momentum = 0.9}); });
     add_case("adam", [=] { kernels::adam_step(adam, {}); });
     add_case("rmsprop", [=] { kernels::rmsprop_step(rmsprop, {.momentum = 0.9}); });
+    add_case("lookahead", [=] { kernels::lookahead_step(lookahead, 0.5); });
     add_case("squared_norm", [=] { kernels::squared_norm(gradients); });
     add_case("scale_all", [=] { kernels::scale_all(outs_of(gradients), 1.0); });
     add_case("all_finite", [=] { kernels::all_finite(gradients); });
