@@ -40,6 +40,11 @@ constexpr int kCollectiveKinds = 11;
 /// "all_reduce", ...
 std::string_view name_of(CollectiveKind kind);
 
+/// Whether it goes from one rank to another, beside the collectives of all ranks.
+constexpr bool is_message(CollectiveKind kind) {
+  return kind == CollectiveKind::send || kind == CollectiveKind::receive;
+}
+
 /// Whether elements are combined by a ReduceOp.
 constexpr bool is_reduction(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce || kind == CollectiveKind::reduce_scatter;

@@ -10,8 +10,6 @@ namespace tandem::comm {
 
 namespace {
 
-bool is_message(CollectiveKind kind) { return kind == CollectiveKind::send || kind == CollectiveKind::receive; }
-
 void check_tensor(const TensorCollective& c, const Tensor& tensor, std::int64_t elements) {
   const std::string_view name = name_of(c.kind);
   require(tensor.is_dense(), "{}: {} has strides {}; call contiguous() first", name, describe(tensor),

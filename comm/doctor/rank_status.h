@@ -54,7 +54,7 @@ struct OperationView {
   int tag = 0;
   std::int64_t count = 0;  ///< over all ranks; 0 for all_to_all, where ranks have others
 
-  bool is_message() const { return kind == CollectiveKind::send || kind == CollectiveKind::receive; }
+  bool is_message() const { return comm::is_message(kind); }
   /// Whether ranks that start these as their collectives of one number can work together.
   bool fits(const OperationView& other) const;
 };

@@ -84,11 +84,11 @@ class Watch {
 
   OperationView begin(const Collective& collective) {
     RankStatus& mine = status();
-    const bool is_message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-    std::atomic<std::uint64_t>& started = is_message ? mine.messages_started : mine.started;
+    const bool is_one = is_message(collective.kind);
+    std::atomic<std::uint64_t>& started = is_one ? mine.messages_started : mine.started;
     const OperationView view = view_of(collective, started.load(std::memory_order_relaxed) + 1);
-    (is_message ? mine.messages[view.number % RankStatus::kMessages]
-                : mine.collectives[view.number % RankStatus::kCollectives])
+    (is_one ? mine.messages[view.number % RankStatus::kMessages]
+            : mine.collectives[view.number % RankStatus::kCollectives])
         .set(view);
     started.store(view.number, std::memory_order_release);
     return view;
@@ -273,8 +273,7 @@ class WatchedBackend final : public Backend {
     return std::make_unique<WatchedWork>(watch_, operation, std::move(work));
   }
   void run(const Collective& collective) override {
-    const bool is_message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-    if (is_message && watch_->messages() != nullptr) return Backend::run(collective);
+    if (is_message(collective.kind) && watch_->messages() != nullptr) return Backend::run(collective);
     // All ranks have begun it when it is not checked any more, so that none of them needs a message of this one before.
     const OperationView operation = begin(collective);
     watch_->wait(operation, [&] { backend_.run(collective); });

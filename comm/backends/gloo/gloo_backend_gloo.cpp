@@ -285,7 +285,7 @@ class GlooBackend final : public Backend {
   Place place() const override { return place_; }
 
   std::unique_ptr<Work> start(const Collective& collective) override {
-    if (!is_message(collective)) return session_->thread.start(operation_of(collective));
+    if (!is_message(collective.kind)) return session_->thread.start(operation_of(collective));
     return naming(describe(collective), place_.rank, [&]() -> std::unique_ptr<Work> {
       Transfer transfer = session_->operations.begin_message(collective);
       if (!transfer.buffer) return done_work();
@@ -298,7 +298,7 @@ class GlooBackend final : public Backend {
   }
 
   void run(const Collective& collective) override {
-    if (!is_message(collective)) return session_->thread.run(operation_of(collective));
+    if (!is_message(collective.kind)) return session_->thread.run(operation_of(collective));
     naming(describe(collective), place_.rank, [&] { session_->operations.begin_message(collective).wait(); });
   }
 
@@ -307,10 +307,6 @@ class GlooBackend final : public Backend {
   }
 
  private:
-  static bool is_message(const Collective& collective) {
-    return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-  }
-
   /// All that it takes: the collective is carried out later, perhaps.
   std::function<void()> operation_of(const Collective& collective) {
     const std::uint32_t number = ++number_;

@@ -14,10 +14,6 @@ bool is_ahead_of(const Collective& earlier, const Collective& later) {
   return earlier.kind == later.kind && earlier.peer == later.peer && earlier.tag == later.tag;
 }
 
-bool is_message(const Collective& collective) {
-  return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-}
-
 }  // namespace
 
 NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
@@ -28,7 +24,7 @@ NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int 
       schedules_(ranks, rank, {{0, std::make_shared<const Schedule>(std::move(all_reduce))}}) {}
 
 int NativeEngine::tag_of(const Collective& collective) {
-  return is_message(collective) ? kCollectiveTags + collective.tag : take_tag();
+  return is_message(collective.kind) ? kCollectiveTags + collective.tag : take_tag();
 }
 
 std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collective) {
@@ -59,7 +55,7 @@ bool NativeEngine::poll() {
 
 /// Whether none of the first `earlier` operations must end before.
 bool NativeEngine::has_turn(const NativeOperation& operation, std::size_t earlier) const {
-  if (!is_message(operation.collective)) return true;
+  if (!is_message(operation.collective.kind)) return true;
   return std::none_of(active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(earlier),
                       [&](const auto& other) { return is_ahead_of(other->collective, operation.collective); });
 }
