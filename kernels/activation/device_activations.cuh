@@ -24,17 +24,38 @@ struct Relu {
 };
 
 struct Gelu {
-  // erfc keeps its relative accuracy where 1 + erf would cancel.
-  __device__ static float normal_cdf(float x) {
-    constexpr float kFactor = 1.0f / std::numbers::sqrt2_v<float>;
-    return 0.5f * erfcf(-x * kFactor);
-  }
-  __device__ static float normal_density(float x) {
+  /// How much of the standard normal distribution lies below x, and its density there.
+  struct Normal {
+    float cdf, density;
+  };
+
+  /// The part beyond |x| is exp(-x^2 / 2) times a function that falls slowly, here t times a polynomial of
+  /// t = 1 / (1 + c |x|), minimax for |x| <= 14.5: relative error 2.6e-8, with rounding 2.6 ulp. Beyond 14.5 the part
+  /// is 0. Half the work of erfcf() and expf(), and nothing cancels where cdf is small.
+  __device__ static Normal normal(float x) {
     constexpr float kFactor = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
-    return expf(-0.5f * x * x) * kFactor;
+    const float density = expf(-0.5f * x * x);
+    const float y = fmaf(0.34375f, fminf(fabsf(x), 15.0f), 1.0f);
+    const float rough = __fdividef(1.0f, y);
+    const float t = fmaf(rough, fmaf(-y, rough, 1.0f), rough);
+    float p = -2.7582252398133278e-2f;
+    p = fmaf(p, t, 1.4280422031879425e-1f);
+    p = fmaf(p, t, -2.6968109607696533e-1f);
+    p = fmaf(p, t, 1.8874391913414001e-1f);
+    p = fmaf(p, t, -3.7908218801021576e-2f);
+    p = fmaf(p, t, 1.1210751533508301e-1f);
+    p = fmaf(p, t, 1.1686956882476807e-1f);
+    p = fmaf(p, t, 1.3752581179141998e-1f);
+    p = fmaf(p, t, 1.3712054491043091e-1f);
+    const float beyond = p * t * density;
+    return {x > 0.0f ? 1.0f - beyond : beyond, density * kFactor};
   }
-  __device__ static float value(float x) { return x * normal_cdf(x); }
-  __device__ static float gradient(float x, float grad) { return grad * (normal_cdf(x) + x * normal_density(x)); }
+
+  __device__ static float value(float x) { return x * normal(x).cdf; }
+  __device__ static float gradient(float x, float grad) {
+    const Normal at = normal(x);
+    return grad * fmaf(x, at.density, at.cdf);
+  }
 };
 
 struct Silu {
