@@ -17,6 +17,7 @@
 #              CALL_LIMIT  seconds that all of this call may take, where commands are cut off; its last steps then have no time
 #              CUDA_HOME   where nvcc is if it is not on the PATH (/usr/local/cuda)
 #              TORCH_PYTHON  the Python whose PyTorch training is timed beside (python3)
+#              DATA        folder with the binary files of CIFAR-10, for the speed run; without it that is left out
 # Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
 called_from=$PWD
@@ -60,6 +61,11 @@ export root=$PWD out build offline=${OFFLINE:-$PWD/offline}
 offline=$(absolute "$offline")
 export torch_python=${TORCH_PYTHON:-python3}
 case "$torch_python" in */*) torch_python=$(absolute "$torch_python") ;; esac
+export data=${DATA:+$(absolute "$DATA")}
+if [ -n "$data" ] && [ ! -e "$data/data_batch_1.bin" ]; then
+  echo "gpu_check: DATA=$data has no data_batch_1.bin; scripts/get_data.sh fetches CIFAR-10" >&2
+  exit 2
+fi
 export work=$build/check CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Logs, what steps came to, and what is kept of their results.
 export logs=$work/logs steps=$work/steps results=$work/results prefix=$build/packages
@@ -535,7 +541,29 @@ part_correctness() {
 
 bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
 
-# bench_torch MODEL PRECISION: whole steps beside PyTorch's, in turns.
+# The CIFAR-10 speed run, and the same recipe in PyTorch.
+bench_speed_run() {
+  if [ -z "$data" ]; then
+    echo "table: no CIFAR-10: name its folder by DATA"
+    return 77
+  fi
+  rm -rf "$work/speed-run"
+  live "$root/scripts/speed_run.py" --program "$build/apps/cifar_train" --runs 10 --out "$work/speed-run" -- --device cuda \
+    --precision bf16 --data "$data" || return
+  mv "$work/speed-run/speed-run.json" "$results/speed_run.json"
+  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print("table: %.2f %%, %.2f s" % (r["accuracy_mean"], r["seconds_median"]))' \
+    "$results/speed_run.json"
+}
+torch_speed_run() {
+  if [ -z "$data" ] || ! "$torch_python" -c 'import torch, numpy' 2>/dev/null; then
+    echo "table: no CIFAR-10 (DATA), or $torch_python has no PyTorch"
+    return 77
+  fi
+  live "$torch_python" "$root/scripts/torch_speed_run.py" --data "$data" --device cuda --precision fp16 --runs 6 --quiet \
+    --json "$results/torch_speed_run.json"
+}
+
+# bench_torch MODEL PRECISION [BATCH]: whole steps beside PyTorch's, in turns.
 bench_torch() {
   local log=$work/torch.log code
   if ! "$torch_python" -c 'import torch, numpy' 2>/dev/null; then
@@ -543,7 +571,7 @@ bench_torch() {
     return 77
   fi
   live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --python "$torch_python" --model "$1" --precision "$2" \
-    --batch-size 512 --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 --bench "$build/apps/train_bench" | tee "$log"
+    --batch-size "${3:-512}" --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 --bench "$build/apps/train_bench" | tee "$log"
   code=${PIPESTATUS[0]}
   [ "$code" -eq 0 ] || return "$code"
   sed -n '$s/^ratio \(.*\)$/table: \1 times PyTorch/p' "$log"
@@ -567,12 +595,15 @@ bench_ladder() {
 
 part_bench() {
   local model f32_contestants=ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
-  for model in small_cnn vgg_lite; do gpu_step 60 "bench_$model" bench_training "$model"; done
+  for model in small_cnn vgg_lite airbench94; do gpu_step 60 "bench_$model" bench_training "$model"; done
+  gpu_step 90 speed_run bench_speed_run
   # As they are, caches hot, first; then with everything measured beforehand, and cold caches as well.
   gpu_step 90 bench_conv_f16 bench_conv "$results/conv_f16.json" fp16 --cache hot
   gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" fp32 --cache hot --impl "$f32_contestants"
   gpu_step 90 bench_ladder bench_ladder
   gpu_step 60 profile profile_training
+  gpu_step 90 torch_airbench94_fp16 bench_torch airbench94 fp16 1024
+  gpu_step 90 torch_speed_run torch_speed_run
   gpu_step 90 torch_vgg_lite_fp16 bench_torch vgg_lite fp16
   gpu_step 90 torch_resnet18_fp16 bench_torch resnet18 fp16
   gpu_step 90 torch_small_cnn_fp16 bench_torch small_cnn fp16

@@ -248,6 +248,8 @@ def main():
         complain("--device cuda: PyTorch sees no GPU")
     if arguments.precision == "fp16" and arguments.device == "cpu":
         complain("--precision fp16 needs --device cuda")
+    if arguments.tf32 and (arguments.device == "cpu" or arguments.precision == "fp16"):
+        complain("--tf32 needs --device cuda, and --precision fp32")
     if arguments.json:
         check_output("--json", arguments.json)
     if arguments.threads:

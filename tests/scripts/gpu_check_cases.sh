@@ -156,6 +156,7 @@ expect 2 "A=" "--dry-run" "nvcc is not on the PATH; install the CUDA toolkit"
 mkdir -p toolkit/bin && mv nvcc toolkit/bin/nvcc
 expect 0 "A=" "build" "configure +ok"  # found where CUDA_HOME says
 mv toolkit/bin/nvcc bin/nvcc
+expect 2 "DATA=/nowhere" "" "DATA=/nowhere has no data_batch_1.bin"
 expect 2 "OUT=/proc/none" "" "cannot write to /proc/none; name other folders by OUT and BUILD"
 expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build comes first"
 
@@ -164,7 +165,7 @@ expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 51
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
   "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
-  "profile +ok" "torch_vgg_lite_fp32 +- .*torch_python has no PyTorch" \
+  "profile +ok" "torch_vgg_lite_fp32 +- .*torch_python has no PyTorch" "speed_run +- .*no CIFAR-10: name its folder by DATA" \
   "planted_faults +ok" "hopper_racecheck +ok" "sanitizer_racecheck +ok" "total: ok"
 order=$(sed -n 's/^-- //p; s/^\([a-z_0-9]*\)  *\(ok\|-\)  .*/\1/p' "$OUT/table.txt" | tr '\n' ' ')
 case "$order" in
