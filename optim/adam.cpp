@@ -48,7 +48,7 @@ void Adam::update(std::span<const Update> updates) {
   }
   kernels::adam_step(
       items, {lr(), options_.beta1, options_.beta2, options_.eps, group().weight_decay.value_or(options_.weight_decay),
-              decoupled_weight_decay_, gradient_factor()});
+              decoupled_weight_decay_, gradient_factor(), skip()});
 }
 
 }  // namespace tandem::optim

@@ -38,6 +38,7 @@ class Adam : public Optimizer {
   Adam(const std::string& name, std::vector<Tensor> parameters, const AdamOptions& options,
        bool decoupled_weight_decay);
   void update(std::span<const Update> updates) override;
+  bool looks_at_skip() const override { return true; }
   void check_group(const ParameterGroup& group) const override;
 
  private:

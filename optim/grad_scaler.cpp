@@ -2,7 +2,6 @@
 #include "tandem/optim/grad_scaler.h"
 
 #include "tandem/core/profiler.h"
-#include "tandem/kernels/optimizer/all_finite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -51,34 +50,37 @@ void GradScaler::unscale(Optimizer& optimizer) {
     fail("GradScaler: unscale() was called after step(); it comes before");
   }
   const ProfileRange range("check gradients");
-  optimizer.scale_gradients(1.0 / scale_);
-  optimizers_[&optimizer] = {Stage::unscaled, kernels::all_finite(gradients_of(optimizer.parameters()))};
+  optimizer.scale_gradients(1.0 / scale());
+  optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters()))};
 }
 
-bool GradScaler::step(Optimizer& optimizer) {
+FiniteCheck GradScaler::step(Optimizer& optimizer) {
   if (options_.mode == LossScaling::none) {
     optimizer.step();
-    return true;
+    return {};
   }
   if (!optimizers_.contains(&optimizer)) unscale(optimizer);
   OptimizerState& state = optimizers_.at(&optimizer);
   require(state.stage != Stage::stepped,
           "GradScaler: step() was called twice on one optimizer since the last update(); call that behind each step");
   state.stage = Stage::stepped;
-  if (state.all_finite) {
-    optimizer.step();
-  } else {
-    optimizer.skip_step();
-  }
-  return state.all_finite;
+  optimizer.step_if(state.check);
+  return state.check;
 }
 
 void GradScaler::update() {
   if (options_.mode == LossScaling::none) return;
   require(!optimizers_.empty(), "GradScaler: update() without a step() since the last one; call step(optimizer) first");
-  const bool good =
-      std::all_of(optimizers_.begin(), optimizers_.end(), [](const auto& entry) { return entry.second.all_finite; });
+  settle();
+  for (const auto& [optimizer, state] : optimizers_) last_checks_.push_back(state.check);
   optimizers_.clear();
+}
+
+void GradScaler::settle() const {
+  if (last_checks_.empty()) return;
+  const bool good =
+      std::all_of(last_checks_.begin(), last_checks_.end(), [](const auto& check) { return check.passed(); });
+  last_checks_.clear();
   if (!good) ++skipped_steps_;
   if (options_.mode == LossScaling::fixed) return;
   if (!good) {
@@ -90,8 +92,19 @@ void GradScaler::update() {
   }
 }
 
+double GradScaler::scale() const {
+  settle();
+  return scale_;
+}
+
+std::int64_t GradScaler::skipped_steps() const {
+  settle();
+  return skipped_steps_;
+}
+
 NamedTensors GradScaler::state_dict() const {
   if (options_.mode == LossScaling::none) return {};
+  settle();
   return {{"scale", Tensor::full({}, scale_, {.dtype = DType::f64})},
           {"growth_tracker", Tensor::from(std::vector<std::int64_t>{growth_tracker_}, {})}};
 }
@@ -111,6 +124,7 @@ void GradScaler::load_state_dict(const NamedTensors& state) {
   require(tracker >= 0 && (tracker < options_.growth_interval || options_.mode == LossScaling::fixed),
           "GradScaler: the state counts {} good steps, but the scale grows after {}", tracker,
           options_.growth_interval);
+  settle();
   scale_ = scale;
   growth_tracker_ = tracker;
   optimizers_.clear();

@@ -1,9 +1,11 @@
 // Loss scaling: keeps small gradients from vanishing in half precision.
 #pragma once
 
+#include "tandem/optim/finite_check.h"
 #include "tandem/optim/optimizer.h"
 
 #include <map>
+#include <vector>
 
 namespace tandem::optim {
 
@@ -23,7 +25,9 @@ struct GradScalerOptions {
 /// torch.cuda.amp.GradScaler (Micikevicius et al.: "Mixed precision training", 2018).
 /// Gradients are only read: 1 / scale() goes into the optimizer's gradient factor, so that half gradients do not vanish
 /// by unscaling, and no pass over them is spent on it. Whether to skip is asked of the gradients after their exchange,
-/// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed.
+/// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed. A GPU
+/// decides by itself, and the host learns it later: whatever asks for it, such as scale(), waits for the last step's
+/// check. Ask for scale() between a step's forward pass and its backward(), and the GPU never runs out of work by it.
 /// Example:
 ///     #include "tandem/optim/clip_grad_norm.h"
 ///     void take_step(const Tensor& loss, Optimizer& optimizer, GradScaler& scaler) {
@@ -45,7 +49,7 @@ class GradScaler {
   explicit GradScaler(const GradScalerOptions& options);
 
   /// What to multiply losses by; 1 without scaling.
-  double scale() const { return scale_; }
+  double scale() const;
 
   /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. Throws Error if it is
   /// called twice before update(), or after step().
@@ -53,16 +57,16 @@ class GradScaler {
 
   /// unscale(), unless that was done; then optimizer.step() if all gradients are finite, else optimizer.skip_step(),
   /// with which nothing of the optimizer changes: no parameter, master, moment or count, and no factor is left for the
-  /// next step. Gradients stay until a zero_grad, the module's or the optimizer's. True if the step was taken. Throws
-  /// Error if called twice before update().
-  bool step(Optimizer& optimizer);
+  /// next step. Gradients stay until a zero_grad, the module's or the optimizer's. What it returns is true if the step
+  /// was taken, and waits for a GPU only if it is asked. Throws Error if called twice before update().
+  FiniteCheck step(Optimizer& optimizer);
 
   /// The scale of the next step, if it is dynamic: smaller if a step was skipped, larger after growth_interval good
   /// ones in a row. Throws Error if there was no step since the last update(). Without scaling it does nothing.
   void update();
 
   /// Updates for which a step was skipped, of this run.
-  std::int64_t skipped_steps() const { return skipped_steps_; }
+  std::int64_t skipped_steps() const;
 
   /// "scale" (f64) and "growth_tracker" (i64), both rank 0; nothing without scaling. These are copies.
   NamedTensors state_dict() const;
@@ -73,13 +77,18 @@ class GradScaler {
   enum class Stage : std::uint8_t { unscaled, stepped };
   struct OptimizerState {
     Stage stage;
-    bool all_finite;
+    FiniteCheck check;
   };
 
+  /// Takes the answers of the last update() into account.
+  void settle() const;
+
   GradScalerOptions options_;
-  double scale_;
-  std::int64_t growth_tracker_ = 0, skipped_steps_ = 0;
   std::map<const Optimizer*, OptimizerState> optimizers_;  // since the last update()
+  // Of the steps up to the last update(); mutable, as whoever reads them first settles them.
+  mutable double scale_;
+  mutable std::int64_t growth_tracker_ = 0, skipped_steps_ = 0;
+  mutable std::vector<FiniteCheck> last_checks_;  // of the last update(), until they are settled
 };
 
 }  // namespace tandem::optim

@@ -1,4 +1,4 @@
-// A move of the slow weights as a step of gradient descent, and copies back.
+// When slow weights move, and by how much.
 #include "tandem/optim/lookahead.h"
 
 #include "tandem/autograd/functions/cast.h"
@@ -7,7 +7,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
 #include "tandem/kernels/optimizer/all_finite.h"
-#include "tandem/kernels/optimizer/sgd.h"
+#include "tandem/kernels/optimizer/lookahead.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
@@ -84,34 +84,37 @@ Lookahead::Lookahead(const NamedTensors& tensors, const Optimizer& optimizer, co
   }
 }
 
-void Lookahead::after_step(std::int64_t step, std::int64_t steps) {
+void Lookahead::after_step(std::int64_t step, std::int64_t steps) { after_step(step, steps, FiniteCheck()); }
+
+void Lookahead::after_step(std::int64_t step, std::int64_t steps, const FiniteCheck& taken) {
   const double decay = options_.decay_at(step, steps);
-  if (++steps_taken_ % options_.every == 0) move(decay);
+  settle_steps();
+  if (taken.is_known() && !taken.passed()) return;
+  unsettled_ = taken;
+  if (++steps_taken_ % options_.every == 0) move(decay, taken.found());
 }
 
-void Lookahead::move(double decay) {
+void Lookahead::settle_steps() const {
+  if (!unsettled_.passed()) --steps_taken_;
+  unsettled_ = {};
+}
+
+std::int64_t Lookahead::steps_taken() const {
+  settle_steps();
+  return steps_taken_;
+}
+
+void Lookahead::move(double decay, const Tensor& skip) {
   const ProfileRange range("lookahead");
-  const autograd::NoGrad no_grad;
-  const MemoryTagScope scope(MemoryTag::workspace);
-  std::vector<kernels::SgdItem> items;
+  std::vector<kernels::LookaheadItem> items;
   for (std::size_t i = 0; i < slow_.size(); ++i) {
-    const Tensor& slow = slow_[i].second;
     const auto& [value, rounded] = targets_[i];
-    if (slow.numel() == 0) continue;
-    // A half parameter is written by the same pass, as the rounded copy of the slow weight, which is its master there.
-    const Tensor half = rounded.defined() ? rounded : is_half(value.dtype()) ? value : Tensor();
-    items.push_back({.parameter = Out(half.defined() ? half : slow),
-                     .gradient = autograd::cast(value, slow.dtype()),
-                     .momentum_buffer = {},
-                     .master = half.defined() ? Out(slow) : Out()});
+    const bool is_master = rounded.defined();
+    items.push_back({.slow = Out(slow_[i].second),
+                     .weight = Out(is_master ? rounded : value),
+                     .master = is_master ? Out(value) : Out()});
   }
-  if (items.empty()) return;
-  // slow -= (1 - d) * (slow - value): descent with the weight decay 1 along the value itself.
-  kernels::sgd_step(items, {.lr = 1.0 - decay, .weight_decay = 1.0, .gradient_factor = -1.0});
-  for (std::size_t i = 0; i < slow_.size(); ++i) {
-    const Tensor& value = targets_[i].value;
-    if (!is_half(value.dtype())) value.copy_from(slow_[i].second);
-  }
+  kernels::lookahead_step(items, decay, skip);
 }
 
 void Lookahead::finish() {
@@ -141,6 +144,7 @@ void Lookahead::load(const NamedTensors& slow_weights, std::int64_t steps_taken)
   }
   for (std::size_t i = 0; i < sources.size(); ++i) slow_[i].second.copy_from(sources[i]);
   steps_taken_ = steps_taken;
+  unsettled_ = {};
 }
 
 }  // namespace tandem::optim

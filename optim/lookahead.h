@@ -36,7 +36,7 @@ struct LookaheadOptions {
 /// is. Slow weights are of all floating tensors, batch norm's running statistics as well. Left alone are integers, such
 /// as counts, and what is no parameter and not finite to begin with, such as a mask. They are f32 (f64 of f64), tagged
 /// MemoryTag::optimizer, on the tensors' device. Of a half parameter it is the master that counts, and the parameter is
-/// rounded from it. On a GPU one kernel moves all of them, and a copy of each weight follows. Example:
+/// rounded from it. On a GPU one kernel moves all of them. Example:
 ///     #include "tandem/optim/sgd.h"
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({2}, 1.0));
 ///     SGD sgd({w}, {.lr = 0.5});
@@ -60,6 +60,9 @@ class Lookahead {
   /// scale skipped is none of the `every` between two moves, so that as many updates lie between them; it is one of
   /// `steps`, as for a schedule. Throws Error unless 1 <= step and 1 <= steps.
   void after_step(std::int64_t step, std::int64_t steps);
+  /// The same behind a step that may have been skipped, as GradScaler::step() returned it: such a step changes nothing.
+  /// A GPU that has not answered yet looks for itself whether to move, and nobody waits for it.
+  void after_step(std::int64_t step, std::int64_t steps, const FiniteCheck& taken);
 
   /// At the end of training: the weights become the slow ones as they are, without another average. What steps since
   /// the last move did is lost.
@@ -68,7 +71,7 @@ class Lookahead {
   /// As given.
   const LookaheadOptions& options() const { return options_; }
   /// Steps that after_step() was called for.
-  std::int64_t steps_taken() const { return steps_taken_; }
+  std::int64_t steps_taken() const;
   /// Live, by the tensors' names and in their order, without those of integers.
   const NamedTensors& slow_weights() const { return slow_; }
 
@@ -77,7 +80,9 @@ class Lookahead {
   void load(const NamedTensors& slow_weights, std::int64_t steps_taken);
 
  private:
-  void move(double decay);
+  void move(double decay, const Tensor& skip);
+  /// Takes back the count of the last step if it was skipped.
+  void settle_steps() const;
 
   /// Where a slow weight goes to. A half parameter that has a master is `rounded`, and that master the `value`.
   struct Target {
@@ -87,7 +92,8 @@ class Lookahead {
   LookaheadOptions options_;
   std::vector<Target> targets_;  // in the order of slow_
   NamedTensors slow_;
-  std::int64_t steps_taken_ = 0;
+  mutable std::int64_t steps_taken_ = 0;  // mutable, as whoever reads it first settles it
+  mutable FiniteCheck unsettled_;         // of the last step, where a GPU has not answered yet
 };
 
 }  // namespace tandem::optim

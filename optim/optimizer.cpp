@@ -98,8 +98,19 @@ void Optimizer::make_masters() {
   }
 }
 
+void Optimizer::check_index(std::size_t index) const {
+  require(index < parameters_.size(), "{}: there is no parameter {}: it has {}, counted from 0", name_, index,
+          parameters_.size());
+}
+
+Tensor Optimizer::master(std::size_t index) const {
+  check_index(index);
+  return masters_[index];
+}
+
 void Optimizer::set_value(std::size_t index, const Tensor& value) {
-  const Tensor& parameter = parameters_.at(index);
+  check_index(index);
+  const Tensor& parameter = parameters_[index];
   require(value.defined() && is_floating(value.dtype()) && value.shape() == parameter.shape(),
           "{}: parameter {} is {}, and cannot be set to {}", name_, index, describe(parameter), describe(value));
   const autograd::NoGrad no_grad;
@@ -146,6 +157,50 @@ void Optimizer::update_group(const ParameterGroup& group, std::int64_t step) {
 }
 
 void Optimizer::step() {
+  settle_counts();
+  take_step();
+}
+
+void Optimizer::step_if(const FiniteCheck& check) {
+  // Without begin_step() it depends on the counts what is frozen from the next step on.
+  const bool asks_counts = !next_step_ && std::any_of(groups_.begin(), groups_.end(), [](const ParameterGroup& group) {
+    return group.freeze_step.has_value();
+  });
+  if (check.is_known() || !looks_at_skip() || asks_counts) {
+    if (check.passed()) {
+      step();
+    } else {
+      skip_step();
+    }
+    return;
+  }
+  settle_counts();
+  std::vector<std::int64_t> before;
+  for (const ParameterState& state : states_) before.push_back(state.step);
+  skip_ = check.found();
+  try {
+    take_step();
+  } catch (...) {
+    skip_ = {};
+    throw;
+  }
+  skip_ = {};
+  unsettled_.emplace(check);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].step != before[i]) unsettled_->parameters.push_back(i);
+  }
+}
+
+void Optimizer::settle_counts() const {
+  if (!unsettled_) return;
+  const UnsettledStep step = *std::exchange(unsettled_, std::nullopt);
+  if (step.check.passed()) return;
+  for (const std::size_t i : step.parameters) {
+    if (--states_[i].step == 0) states_[i] = {};  // as before the first step
+  }
+}
+
+void Optimizer::take_step() {
   const ProfileRange range("optimizer step");
   const autograd::NoGrad no_grad;
   settle_factor();
@@ -201,12 +256,14 @@ void Optimizer::end_factor() {
 }
 
 std::int64_t Optimizer::steps() const {
+  settle_counts();
   std::int64_t most = 0;
   for (const ParameterState& state : states_) most = std::max(most, state.step);
   return most;
 }
 
 NamedTensors Optimizer::state_dict() const {
+  settle_counts();
   NamedTensors result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (masters_[i].defined()) result.emplace_back(fmt::format("{}.master", i), masters_[i]);
@@ -252,6 +309,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   }
   require(used == state.size(), "{}: {} of the {} entries in the state belong to none of the {} parameters", name_,
           state.size() - used, state.size(), parameters_.size());
+  unsettled_.reset();
   states_ = std::move(loaded);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (masters[i].defined()) set_value(i, masters[i]);

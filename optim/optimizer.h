@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/variable.h"
 #include "tandem/core/named_tensors.h"
+#include "tandem/optim/finite_check.h"
 #include "tandem/optim/parameter_group.h"
 
 #include <cstdint>
@@ -50,6 +51,10 @@ class Optimizer {
 
   /// In place of step(), where gradients are not to be used: nothing changes, and factors end as they do there.
   void skip_step() { end_step(); }
+
+  /// step() if the check is passed, else skip_step(). On a GPU nobody waits for the answer where kernels of the
+  /// optimizer look at it themselves (looks_at_skip()); counts of steps are settled when they are next asked for.
+  void step_if(const FiniteCheck& check);
 
   /// Drops all gradients, and with them the factor that they had.
   void zero_grad();
@@ -99,10 +104,12 @@ class Optimizer {
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
   /// f32, in the strides of the `index`-th parameter; undefined for a parameter without.
-  Tensor master(std::size_t index) const { return masters_.at(index); }
+  /// Throws Error where there are not so many.
+  Tensor master(std::size_t index) const;
 
   /// Copies a value (of the parameter's shape, floating, on any device) into the `index`-th parameter and its master,
-  /// which keeps the digits that the parameter has no room for. Throws Error for another value.
+  /// which keeps the digits that the parameter has no room for. Throws Error for another value, and where there are not
+  /// so many.
   void set_value(std::size_t index, const Tensor& value);
 
   /// Steps of the parameter that has made the most.
@@ -133,6 +140,12 @@ class Optimizer {
   /// Gradients count gradient_factor() times, and the rate is lr(). Called once for each group that something is due
   /// of, and for the parameters in none.
   virtual void update(std::span<const Update> updates) = 0;
+
+  /// Whether update() leaves everything as it is on a GPU where skip() is not 0 there, as the kernels of
+  /// kernels/optimizer do. By default it does not, and is called only for steps that are taken.
+  virtual bool looks_at_skip() const { return false; }
+  /// Within update(): i32, rank 0, on the parameters' device; undefined where the step is surely taken.
+  const Tensor& skip() const { return skip_; }
 
   /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
   /// neither weight decay nor momentum.
@@ -172,6 +185,7 @@ class Optimizer {
     friend bool operator==(const Home&, const Home&) = default;
   };
 
+  void check_index(std::size_t index) const;
   /// Throws Error where a parameter has changed its dtype, or its device although something is kept for it.
   void check_home(std::size_t index);
   /// The group of a parameter.
@@ -179,8 +193,11 @@ class Optimizer {
   double lr_of(const ParameterGroup& group, std::int64_t step) const;
   std::int64_t next_step() const { return next_step_ ? *next_step_ : steps(); }
   void freeze_due_groups();
+  void take_step();
   void update_group(const ParameterGroup& group, std::int64_t step);
   void end_step();
+  /// Takes back the counts of the last step if its check has not passed.
+  void settle_counts() const;
   ParameterState fresh_state(std::size_t index) const;
   void make_masters();
   bool factor_holds() const;
@@ -202,7 +219,16 @@ class Optimizer {
   double gradient_factor_ = 1.0;
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
-  std::vector<ParameterState> states_;
+  Tensor skip_;
+
+  /// A step whose check is not answered yet, and the parameters whose counts it has increased.
+  struct UnsettledStep {
+    FiniteCheck check;
+    std::vector<std::size_t> parameters;
+  };
+  // Mutable, as whoever reads counts first settles them.
+  mutable std::vector<ParameterState> states_;
+  mutable std::optional<UnsettledStep> unsettled_;
 };
 
 /// The gradients of those parameters that have one.

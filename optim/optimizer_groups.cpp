@@ -45,6 +45,7 @@ void Optimizer::add_group(ParameterGroup group) {
   require(group.freeze_step.value_or(0) >= 0, "{}: a group's freeze_step must be 0 (from the start) or more, got {}",
           name_, group.freeze_step.value_or(0));
   check_group(group);
+  settle_counts();
   auto group_of_each = group_of_;
   for (std::size_t i = 0; i < group.parameters.size(); ++i) {
     const Tensor& member = group.parameters[i];

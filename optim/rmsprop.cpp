@@ -41,7 +41,7 @@ void RMSprop::update(std::span<const Update> updates) {
   }
   kernels::rmsprop_step(items,
                         {lr(), options_.alpha, options_.eps, group().weight_decay.value_or(options_.weight_decay),
-                         momentum_of(group()), gradient_factor()});
+                         momentum_of(group()), gradient_factor(), skip()});
 }
 
 }  // namespace tandem::optim

@@ -34,7 +34,7 @@ void SGD::update(std::span<const Update> updates) {
   }
   kernels::sgd_step(
       items, {lr(), momentum_of(group()), options_.dampening, group().weight_decay.value_or(options_.weight_decay),
-              options_.nesterov, gradient_factor()});
+              options_.nesterov, gradient_factor(), skip()});
 }
 
 }  // namespace tandem::optim

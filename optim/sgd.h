@@ -32,6 +32,7 @@ class SGD : public Optimizer {
 
  protected:
   void update(std::span<const Update> updates) override;
+  bool looks_at_skip() const override { return true; }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
 

@@ -166,15 +166,18 @@ std::int64_t Trainer::images_before(std::int64_t step) const {
   return std::min(step * images_per_step(), parts_.train_loader.images_per_epoch());
 }
 
-void Trainer::report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer) {
+void Trainer::report_step(std::int64_t epoch, std::int64_t images, const TrainObserver& observer) {
   if (options_.log_every == 0 || step_ % options_.log_every != 0) return;
   const Metrics all = sum_over_ranks({step_loss_, 0, 0}, parts_.group);
   phases_.end(&PhaseTimes::communication);
   all_know_ = all_know_ || !std::isfinite(all.loss_sum);
   if (!observer.step) return;
-  StepRecord record = step;
-  record.loss = all.loss_sum / static_cast<double>(images);
-  observer.step(record);
+  observer.step({.step = step_,
+                 .epoch = epoch,
+                 .lr = parts_.optimizer.lr(),
+                 .loss = all.loss_sum / static_cast<double>(images),
+                 .loss_scale = loss_scale_,
+                 .skipped_steps = skipped_steps()});
 }
 
 /// Steps of the epoch in work: all, or those up to the run's last one.
@@ -195,7 +198,6 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
   while (epoch_step_ < steps) {
     const auto begin = phases_.last();
     const std::int64_t images = images_before(epoch_step_ + 1) - images_before(epoch_step_);
-    const double scale = parts_.scaler.scale();
     const bool is_last = epoch_step_ + 1 == steps, ends_run = epoch == last_epoch_ || step_ + 1 >= last_step_;
     run_step(images, std::min(options_.accumulation, batches - epoch_step_ * options_.accumulation),
              !is_last    ? StepPlace::in_epoch
@@ -207,12 +209,7 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
       check_buffers();
       if (observer.first_step) observer.first_step();
     }
-    report_step({.step = step_,
-                 .epoch = epoch,
-                 .lr = parts_.optimizer.lr(),
-                 .loss_scale = scale,
-                 .skipped_steps = skipped_steps()},
-                images, observer);
+    report_step(epoch, images, observer);
     if (observer.progress) {
       observer.progress({.epoch = epoch,
                          .epochs = last_epoch_,

@@ -17,6 +17,7 @@
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"
+#include "tandem/train/skipped_in_a_row.h"
 #include "tandem/train/test_time_augmentation.h"
 
 #include <chrono>
@@ -178,6 +179,13 @@ class Trainer {
   /// middle. Returns the last record, and ends early as run() does. Throws Error unless `epochs` >= 1. Collective.
   EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
 
+  /// Takes so many steps of the first epoch, or all of it if it has fewer, evaluates a batch, and puts everything back:
+  /// what follows has the same bits as without. Then kernels are loaded and chosen and memory is there, so that the
+  /// time of the first steps is that of the others. Before run() or fit(); nothing is reported. Functions of the
+  /// options are called as in any step. Throws Error for a number below 0, and what a step throws, behind which nothing
+  /// is put back. Collective.
+  void rehearse(std::int64_t steps);
+
   /// Optimizer steps in an epoch.
   std::int64_t steps_per_epoch() const;
 
@@ -194,7 +202,7 @@ class Trainer {
   /// Gives back what epoch_seconds() told.
   void set_epoch_seconds(double seconds) { epoch_seconds_before_ = seconds; }
   /// Up to the last step, by the loss scale.
-  std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
+  std::int64_t skipped_in_a_row() const { return skipped_in_a_row_.count(); }
 
   /// What it trains, and with what.
   const TrainingParts& parts() const { return parts_; }
@@ -263,8 +271,8 @@ class Trainer {
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
   data::Batch next_batch();
-  ScoredBatch compute(const data::Batch& batch, double start);
-  void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
+  ScoredBatch compute(const data::Batch& batch, double share);
+  void report_step(std::int64_t epoch, std::int64_t images, const TrainObserver& observer);
   bool is_evaluated(std::int64_t epoch) const;
   void sync_replicas();
   bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
@@ -308,9 +316,10 @@ class Trainer {
   double step_loss_ = 0.0;              // sum over this rank's images of the step
   std::int64_t bad_step_ = 0;  // of the epoch in work: the first whose loss is not finite on this rank; 0: none
   bool all_know_ = false;      // that there is such a step on some rank
-  std::int64_t skipped_in_a_row_ = 0;
-  bool may_stop_ = false;  // some rank is asked behind each step
-  PhaseTimer phases_;      // of the epoch in work
+  SkippedInARow skipped_in_a_row_;
+  double loss_scale_ = 1.0;  // of the last step
+  bool may_stop_ = false;    // some rank is asked behind each step
+  PhaseTimer phases_;        // of the epoch in work
   std::vector<LayerNorms> layer_norms_;
   std::vector<DeadRelus> dead_relus_;                                 // of the last evaluation
   std::optional<std::chrono::steady_clock::time_point> epoch_start_;  // of the epoch in work, or of what is left of it

@@ -15,7 +15,8 @@ bool Trainer::must_stop(const TrainObserver& observer) {
 /// What all ranks do behind a step. A loss that is not finite goes with the question whether to stop, which is asked
 /// anyway; where it is not, no message is sent for it.
 Trainer::StepsEnd Trainer::end_of_step(const TrainObserver& observer) {
-  if (options_.max_skipped_steps > 0 && skipped_in_a_row_ >= options_.max_skipped_steps) return StepsEnd::diverged;
+  if (options_.max_skipped_steps > 0 && skipped_in_a_row_.reaches(options_.max_skipped_steps))
+    return StepsEnd::diverged;
   const StepsEnd mine = bad_step_ > 0                      ? StepsEnd::diverged
                         : observer.stop && observer.stop() ? StepsEnd::stopped
                                                            : StepsEnd::complete;
@@ -30,7 +31,9 @@ Divergence Trainer::divergence() {
   const double first = -max_over_ranks(bad_step_ > 0 ? -static_cast<double>(bad_step_) : kNone, parts_.group);
   if (first != -kNone) return {.step = static_cast<std::int64_t>(first)};
   // Without a bad step here, the sums that were gone on from hold one.
-  return {.step = step_, .skipped_steps = std::exchange(skipped_in_a_row_, 0)};
+  const std::int64_t skipped = skipped_in_a_row_.count();
+  skipped_in_a_row_.reset();
+  return {.step = step_, .skipped_steps = skipped};
 }
 
 }  // namespace tandem::train

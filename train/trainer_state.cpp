@@ -2,6 +2,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/describe.h"
+#include "tandem/train/state_copy.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/weights.h"
 
@@ -29,12 +30,6 @@ NamedTensors part_of(const NamedTensors& state, std::string_view prefix) {
     if (name.starts_with(prefix)) part.emplace_back(name.substr(prefix.size()), tensor);
   }
   return part;
-}
-
-NamedTensors copies_of(const NamedTensors& tensors) {
-  NamedTensors copies;
-  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().clone());
-  return copies;
 }
 
 Tensor scalar(std::int64_t value) { return Tensor::from<std::int64_t>({value}, {}); }
@@ -258,7 +253,7 @@ void Trainer::take_position(const Position& position) {
   lr_ = parts_.optimizer.lr();  // of the state: nobody has set it meanwhile
   if (step_ > 0) set_lr_of_step(step_ - 1);
   parts_.optimizer.begin_step(step_);
-  skipped_in_a_row_ = 0;
+  skipped_in_a_row_.reset();
   epoch_start_.reset();
   epoch_seconds_before_ = 0.0;
   is_resumed_ = true;
@@ -276,10 +271,10 @@ void Trainer::load_state_dict(const NamedTensors& state) {
     if (lookahead_) lookahead_->load(averages, updates);  // no run has both
   };
   // What is there now, for the case that the parts do not fit on some rank.
-  const NamedTensors model = copies_of(parts_.model.state_dict()), optimizer = copies_of(parts_.optimizer.state_dict()),
+  const NamedTensors model = clones_of(parts_.model.state_dict()), optimizer = clones_of(parts_.optimizer.state_dict()),
                      scaler = parts_.scaler.state_dict(),
-                     averages = ema_         ? copies_of(ema_->averages())
-                                : lookahead_ ? copies_of(lookahead_->slow_weights())
+                     averages = ema_         ? clones_of(ema_->averages())
+                                : lookahead_ ? clones_of(lookahead_->slow_weights())
                                              : NamedTensors();
   const std::int64_t updates = ema_ ? ema_->updates() : lookahead_ ? lookahead_->steps_taken() : 0;
   Position position{.best = best_epoch_};

@@ -23,8 +23,8 @@ void complete_exchange(comm::DistributedDataParallel& replicas) {
 
 }  // namespace
 
-/// `start` times the gradient of the batch's mean loss goes to the parameters.
-ScoredBatch Trainer::compute(const data::Batch& batch, double start) {
+/// `share` times the gradient of the batch's mean loss goes to the parameters, times the loss scale.
+ScoredBatch Trainer::compute(const data::Batch& batch, double share) {
   const Tensor output = scoring_.output(parts_.model, batch);
   const Tensor loss = scoring_.loss(output, batch.labels);
   require(autograd::requires_grad(loss),
@@ -32,7 +32,10 @@ ScoredBatch Trainer::compute(const data::Batch& batch, double start) {
           "(Module::requires_grad()), or does the loss function detach the output?");
   ScoredBatch scored = scoring_.begin_reading(loss, output, batch.labels);
   phases_.end(&PhaseTimes::forward);
-  autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
+  // Asked here, behind the forward pass: it depends on the gradients of the step before, and until the GPU has come to
+  // the end of that step, there is work for it.
+  loss_scale_ = parts_.scaler.scale();
+  autograd::backward(loss, Tensor::full(loss.shape(), share * loss_scale_, loss.options()));
   return scored;
 }
 
@@ -52,7 +55,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
   const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
-  const ScoredBatch scored = compute(batch, share * parts_.group.size() * parts_.scaler.scale());
+  const ScoredBatch scored = compute(batch, share * parts_.group.size());
   try {
     const double mean = scoring_.add(epoch_scores_, scored, batch.count());
     step_loss_ += mean * static_cast<double>(batch.count());
@@ -80,7 +83,7 @@ void Trainer::compute_micro_batches(const data::Batch& batch, std::int64_t image
     canonical_->restore();
     random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));
     const data::Batch mine = data::examples_of(batch, part.begin - begin, part.count);
-    const ScoredBatch scored = compute(mine, share * parts_.scaler.scale());
+    const ScoredBatch scored = compute(mine, share);
     Scores scores;
     scoring_.add(scores, scored, mine.count());
     canonical_->end_micro_batch(share, scores);
@@ -132,17 +135,18 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
     parts_.replicas.finish();
   }
   phases_.end(&PhaseTimes::communication);
-  if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
+  loss_scale_ = parts_.scaler.scale();  // also where this rank has no batch
+  if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * loss_scale_);
   parts_.scaler.unscale(parts_.optimizer);
   std::optional<LayerMeter> meter;
   if (place != StepPlace::in_epoch && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   set_lr_of_step(step_);
-  const bool was_taken = parts_.scaler.step(parts_.optimizer);
-  skipped_in_a_row_ = was_taken ? 0 : skipped_in_a_row_ + 1;
-  if (was_taken && ema_) ema_->update();
+  const optim::FiniteCheck taken = parts_.scaler.step(parts_.optimizer);
+  skipped_in_a_row_.add(taken);
+  if (ema_ && taken.passed()) ema_->update();
   if (meter) layer_norms_ = meter->norms();
-  if (was_taken && lookahead_) lookahead_->after_step(step_ + 1, steps_in_all());
+  if (lookahead_) lookahead_->after_step(step_ + 1, steps_in_all(), taken);
   if (lookahead_ && place == StepPlace::ends_run) lookahead_->finish();
   parts_.scaler.update();
   phases_.end(&PhaseTimes::optimizer);

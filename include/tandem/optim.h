@@ -11,6 +11,7 @@
 #include "tandem/optim/by_name.h"
 #include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/ema.h"
+#include "tandem/optim/finite_check.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/gradient_accumulation.h"
 #include "tandem/optim/l1_penalty.h"

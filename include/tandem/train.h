@@ -42,6 +42,8 @@
 #include "tandem/train/scaling.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/shell_word.h"
+#include "tandem/train/skipped_in_a_row.h"
+#include "tandem/train/state_copy.h"
 #include "tandem/train/stop_signals.h"
 #include "tandem/train/test_time_augmentation.h"
 #include "tandem/train/trainer.h"

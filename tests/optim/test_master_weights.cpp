@@ -133,6 +133,9 @@ TEST_CASE("a value set goes into the parameter rounded, and into the master with
   sgd.set_value(1, Tensor::full({37}, static_cast<double>(exact)));
   CHECK(sgd.master(1).to_vector<float>() == std::vector<float>(37, exact));
   CHECK(parameters[1].to_vector<float>() == std::vector<float>(37, static_cast<float>(BFloat16(exact))));
+  CHECK_THAT(error_of([&] { sgd.set_value(2, Tensor::zeros({37})); }),
+             ContainsText("SGD: there is no parameter 2: it has 2, counted from 0"));
+  CHECK_THAT(error_of([&] { sgd.master(2); }), ContainsText("there is no parameter 2"));
   CHECK_THAT(error_of([&] { sgd.set_value(1, Tensor::zeros({36})); }),
              ContainsText("SGD: parameter 1 is bf16[37], and cannot be set to f32[36]"));
   optim::SGD plain(make_parameters(DType::f32), {}), without(parameters, {.master_weights = false});

@@ -1,7 +1,10 @@
-// How often a training step makes the host wait for the device.
+// How often a training step makes the host wait for the device, and what is copied between them.
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/train/trainer.h"
@@ -15,6 +18,8 @@ using namespace tandem::test;
 
 namespace {
 
+constexpr std::int64_t kSide = 8, kClasses = 10;
+
 struct Waits {
   std::int64_t event = 0, stream = 0;
 };
@@ -24,29 +29,45 @@ Waits waits_so_far() {
   return {counts.event_waits, counts.stream_waits};
 }
 
-/// Of a run of so many steps, a single epoch.
-Waits waits_of(std::int64_t steps, bool resident, optim::LossScaling scaling) {
-  const auto images = std::make_shared<const data::ImageDataset>(
-      data::make_synthetic({.count = 8 * steps, .channels = 1, .side = 8, .seed = 3}));
-  comm::ProcessGroup group(comm::make_self_backend());
-  layers::Initializer initializer(3);
+/// A small network on the GPU, and what trains it in epochs of so many steps.
+struct SmallRun {
+  std::shared_ptr<const data::ImageDataset> images;
+  comm::ProcessGroup group{comm::make_self_backend()};
+  layers::Initializer initializer{3};
   layers::Sequential model;
-  model.add<layers::Conv2d>({.in = 1, .out = 8, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
-  model.add<layers::BatchNorm2d>({.channels = 8});
-  model.add<layers::ReLU>();
-  model.add<layers::Flatten>();
-  model.add<layers::Linear>({.in = 8 * 64, .out = 10}, initializer);
-  model.to(kGpu);
-  comm::DistributedDataParallel replicas(group, model.named_parameters(), model.named_buffers());
-  optim::SGD optimizer(model.parameters(), {.lr = 0.01, .momentum = 0.9});
-  const optim::ConstantSchedule schedule;
-  data::Loader loader(images, {.global_batch_size = 8,
-                               .augment = data::parse_augment("crop=1,flip"),
-                               .shuffle = true,
-                               .device = kGpu,
-                               .resident = resident});
-  optim::GradScaler scaler(optim::GradScalerOptions{.mode = scaling, .init_scale = 16.0});
-  train::Trainer trainer({model, optimizer, schedule, group, replicas, loader, nullptr, scaler}, {.epochs = 1});
+  std::unique_ptr<comm::DistributedDataParallel> replicas;
+  std::unique_ptr<optim::SGD> optimizer;
+  optim::ConstantSchedule schedule;
+  std::unique_ptr<data::Loader> loader;
+  optim::GradScaler scaler;
+
+  SmallRun(std::int64_t steps, bool resident, const optim::GradScalerOptions& scaling, std::int64_t batch_size = 8)
+      : images(std::make_shared<const data::ImageDataset>(
+            data::make_synthetic({.count = batch_size * steps, .channels = 1, .side = kSide, .seed = 3}))),
+        scaler(scaling) {
+    model.add<layers::Conv2d>({.in = 1, .out = 8, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
+    model.add<layers::BatchNorm2d>({.channels = 8});
+    model.add<layers::ReLU>();
+    model.add<layers::Flatten>();
+    model.add<layers::Linear>({.in = 8 * kSide * kSide, .out = kClasses}, initializer);
+    model.to(kGpu);
+    replicas = std::make_unique<comm::DistributedDataParallel>(group, model.named_parameters(), model.named_buffers());
+    optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.01, .momentum = 0.9});
+    loader = std::make_unique<data::Loader>(images, data::LoaderOptions{.global_batch_size = batch_size,
+                                                                        .augment = data::parse_augment("crop=1,flip"),
+                                                                        .shuffle = true,
+                                                                        .device = kGpu,
+                                                                        .resident = resident});
+  }
+
+  train::TrainingParts parts() { return {model, *optimizer, schedule, group, *replicas, *loader, nullptr, scaler}; }
+};
+
+Waits waits_of(std::int64_t steps, bool resident, optim::LossScaling scaling, bool looks_ahead) {
+  SmallRun run(steps, resident, {.mode = scaling, .init_scale = 16.0});
+  train::TrainerOptions options{.epochs = 1};
+  if (looks_ahead) options.lookahead = optim::LookaheadOptions::constant(2, 0.5);
+  train::Trainer trainer(run.parts(), options);
   const Waits before = waits_so_far();
   trainer.run({});
   const Waits after = waits_so_far();
@@ -55,18 +76,104 @@ Waits waits_of(std::int64_t steps, bool resident, optim::LossScaling scaling) {
 
 }  // namespace
 
-TEST_CASE("a training step waits for its loss alone, and with a loss scale for the check of the gradients",
+// Both waits are for what the GPU has done long ago in the meantime: the loss is read behind the launches of
+// backward(), and the check of a step's gradients behind the next step's forward pass.
+TEST_CASE("a training step waits for its loss alone, and with a loss scale for the check of the gradients before",
           "[cuda][trainer]") {
   if (!has_gpu()) return;
   for (const bool resident : {false, true}) {
     for (const optim::LossScaling scaling : {optim::LossScaling::none, optim::LossScaling::fixed}) {
-      INFO((resident ? "resident" : "images on the CPU")
-           << (scaling == optim::LossScaling::none ? "" : ", loss scale"));
-      constexpr std::int64_t kFew = 2, kMany = 7;
-      const Waits few = waits_of(kFew, resident, scaling), many = waits_of(kMany, resident, scaling);
-      CHECK(many.event - few.event == kMany - kFew);
-      // Reading a number is two calls that wait: the copy to memory that is not pinned, and the stream behind it.
-      CHECK(many.stream - few.stream == (scaling == optim::LossScaling::none ? 0 : 2 * (kMany - kFew)));
+      for (const bool looks_ahead : {false, true}) {
+        const bool scales = scaling != optim::LossScaling::none;
+        CAPTURE(resident, scales, looks_ahead);
+        constexpr std::int64_t kFew = 2, kMany = 7;
+        const Waits few = waits_of(kFew, resident, scaling, looks_ahead),
+                    many = waits_of(kMany, resident, scaling, looks_ahead);
+        CHECK(many.event - few.event == (scales ? 2 : 1) * (kMany - kFew));
+        CHECK(many.stream == few.stream);
+      }
     }
+  }
+}
+
+TEST_CASE("a step with a loss scale waits for nothing between its backward pass and the next step's",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::full({300}, 1.0, {.device = kGpu}));
+  optim::SGD sgd({weight}, {.lr = 0.5, .momentum = 0.9});
+  optim::Lookahead lookahead({{"weight", weight}}, sgd, optim::LookaheadOptions::constant(1, 0.5));
+  optim::GradScaler scaler({.init_scale = 4.0});
+  autograd::set_grad(weight, Tensor::full({300}, 8.0, weight.options()));
+  const Waits before = waits_so_far();
+  const optim::FiniteCheck taken = scaler.step(sgd);
+  lookahead.after_step(1, 10, taken);
+  scaler.update();
+  sgd.zero_grad();
+  const Tensor forward = autograd::relu(weight);
+  const Waits after = waits_so_far();
+  CHECK(after.event == before.event);
+  CHECK(after.stream == before.stream);
+  CHECK(scaler.scale() == 4.0);  // asks
+  CHECK(waits_so_far().event == before.event + 1);
+  CHECK(forward.to_vector<float>() == std::vector<float>(300, 0.5f));  // half way from 1 to 0
+}
+
+TEST_CASE("a run on a GPU ends with the step that makes too many skipped ones in a row", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  constexpr std::int64_t kSteps = 9;
+  SmallRun run(kSteps, true, {.mode = optim::LossScaling::fixed, .init_scale = 0x1p100});
+  int steps = 0;
+  train::TrainerOptions options{.epochs = 1, .max_skipped_steps = 3};
+  // Steps 1, 2 and 4 to 6 have gradients that f32 cannot hold at this scale; of step 3 they are 0.
+  options.loss = [&](const Tensor& output, const Tensor& /*labels*/) {
+    return autograd::mean(output * output) * (++steps == 3 ? 0.0 : 0x1p60);
+  };
+  train::Trainer trainer(run.parts(), options);
+  const train::EpochRecord record = trainer.run({});
+  REQUIRE(record.diverged);
+  CHECK(record.diverged->step == 6);
+  CHECK(record.diverged->skipped_steps == 3);
+  CHECK(run.scaler.skipped_steps() == 5);
+  CHECK(run.optimizer->steps() == 1);
+}
+
+namespace {
+
+struct Moved {
+  std::int64_t to_device = 0, to_host = 0;
+};
+
+Moved moved_so_far() {
+  const simulator::RuntimeCounts& counts = simulator::runtime_counts();
+  return {counts.bytes_to_device, counts.bytes_to_host};
+}
+
+/// In a step of so many images.
+Moved moved_in_step(std::int64_t batch_size, bool resident) {
+  constexpr std::int64_t kSteps = 3;
+  const auto moved_in = [&](std::int64_t epochs) {
+    SmallRun run(kSteps, resident, {.mode = optim::LossScaling::none}, batch_size);
+    train::Trainer trainer(run.parts(), {.epochs = epochs});
+    const Moved before = moved_so_far();
+    trainer.run({});
+    const Moved after = moved_so_far();
+    return Moved{after.to_device - before.to_device, after.to_host - before.to_host};
+  };
+  const Moved one = moved_in(1), three = moved_in(3);
+  return {(three.to_device - one.to_device) / (2 * kSteps), (three.to_host - one.to_host) / (2 * kSteps)};
+}
+
+}  // namespace
+
+TEST_CASE("what a step copies for an image is what was drawn for it, or its pixels, and what its loss is counted by",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  for (const bool resident : {true, false}) {
+    CAPTURE(resident);
+    const Moved small = moved_in_step(8, resident), large = moved_in_step(24, resident);
+    constexpr std::int64_t kLabel = 8, kDrawn = 72, kPixels = 4 * kSide * kSide, kLogits = 4 * kClasses;
+    CHECK(large.to_device - small.to_device == 16 * (kLabel + (resident ? kDrawn : kPixels)));
+    CHECK(large.to_host - small.to_host == 16 * (kLabel + kLogits));
+    CHECK(small.to_host - 8 * (kLabel + kLogits) == 4);  // the loss
   }
 }

@@ -1,0 +1,44 @@
+// Whether gradients are finite, which a GPU answers later than it is asked.
+#pragma once
+
+#include "tandem/core/stream.h"
+#include "tandem/core/tensor.h"
+
+#include <memory>
+#include <span>
+
+namespace tandem::optim {
+
+/// The answer to the question whether tensors hold finite numbers only. On the CPU it is known at once. A GPU is asked
+/// behind the work that it has, and goes on: its kernels look at found(), and the host waits only if it asks passed().
+/// A handle: copies share the answer. Example:
+///     const Tensor good = Tensor::full({3}, 1.0), bad = Tensor::full({3}, INFINITY);
+///     const bool first = FiniteCheck(std::vector<Tensor>{good}).passed();        // true
+///     const bool second = FiniteCheck(std::vector<Tensor>{good, bad}).passed();  // false
+class FiniteCheck {
+ public:
+  /// Of no tensors: passed.
+  FiniteCheck() = default;
+  /// Asks. Dense floating tensors on one device; throws Error for others, and for f64 on a GPU.
+  explicit FiniteCheck(std::span<const Tensor> tensors);
+
+  /// True if all are finite. Waits for the answer of a GPU.
+  bool passed() const;
+  /// passed(), so that what GradScaler::step() returns says whether the step was taken.
+  operator bool() const { return passed(); }  // NOLINT(google-explicit-constructor): it stands for a bool
+  /// Whether passed() does not wait.
+  bool is_known() const;
+  /// For kernels: i32, rank 0, on the GPU that was asked; not 0 where something is not finite. Undefined on the CPU.
+  Tensor found() const;
+
+ private:
+  struct Answer {
+    Tensor found, here;  // on the GPU, and its copy on the CPU
+    Event arrived;
+    bool is_known = false, passed = true;
+  };
+
+  std::shared_ptr<Answer> answer_;  // null: passed
+};
+
+}  // namespace tandem::optim

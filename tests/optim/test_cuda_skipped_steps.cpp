@@ -1,0 +1,201 @@
+// Steps that a GPU skips by itself, against those that the host skips because it has waited for the answer.
+#include "tandem/autograd/variable.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/lookahead.h"
+#include "tandem/optim/sgd.h"
+#include "tests/optim/every_optimizer.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+
+using namespace tandem;
+using namespace tandem::test;
+using optim::FiniteCheck;
+using optim::GradScaler;
+
+namespace {
+
+constexpr double kScale = 8.0;
+const std::set<std::uint32_t> kBadSteps{1, 4, 5, 9};  // the first one, two in a row, the last but one
+constexpr std::uint32_t kSteps = 10;
+
+/// Parameters on the GPU with an optimizer.
+struct Run {
+  std::unique_ptr<optim::Optimizer> optimizer;
+
+  Run(const optim::OptimizerEntry& entry, DType dtype) {
+    std::vector<Tensor> there;
+    for (const Tensor& parameter : make_parameters(dtype))
+      there.push_back(autograd::set_requires_grad(parameter.detach().to(kGpu)));
+    optimizer = make(entry, there);
+  }
+
+  /// Those of set_gradient(), of which one is infinite in bad steps.
+  void set_gradients(std::uint32_t step) const {
+    for (const Tensor& parameter : optimizer->parameters()) {
+      set_gradient(parameter, step);
+      if (kBadSteps.contains(step) && parameter.rank() == 1)
+        autograd::grad(parameter).narrow(0, 17, 1).fill(static_cast<double>(INFINITY));
+    }
+  }
+};
+
+/// A step as the host decides on it: it waits for the answer first.
+bool step_by_host(optim::Optimizer& optimizer, double factor) {
+  optimizer.scale_gradients(factor);
+  const bool good = FiniteCheck(optim::gradients_of(optimizer.parameters())).passed();
+  if (good) {
+    optimizer.step();
+  } else {
+    optimizer.skip_step();
+  }
+  return good;
+}
+
+}  // namespace
+
+TEST_CASE("every optimizer skips on the GPU what the host would have skipped, bit for bit", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      INFO(entry.name << " on " << name_of(dtype));
+      const Run by_host(entry, dtype), by_gpu(entry, dtype);
+      GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = kScale});
+      for (std::uint32_t step = 1; step <= kSteps; ++step) {
+        by_host.set_gradients(step);
+        by_gpu.set_gradients(step);
+        const bool good = step_by_host(*by_host.optimizer, 1.0 / kScale);
+        const FiniteCheck taken = scaler.step(*by_gpu.optimizer);
+        scaler.update();
+        if (step % 2 == 0) continue;  // nobody has asked when the next step comes
+        CHECK(taken.passed() == good);
+        CHECK(taken.passed() != kBadSteps.contains(step));
+        CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
+      }
+      CHECK(by_gpu.optimizer->steps() == kSteps - static_cast<std::int64_t>(kBadSteps.size()));
+      CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
+      CHECK(scaler.skipped_steps() == static_cast<std::int64_t>(kBadSteps.size()));
+    }
+  }
+}
+
+TEST_CASE("a dynamic scale on a GPU goes the way that it goes on the CPU", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const optim::GradScalerOptions options{.init_scale = kScale, .growth_interval = 3};
+  GradScaler here(options), there(options);
+  const auto parameter_on = [](Device device) {
+    return std::vector<Tensor>{autograd::set_requires_grad(Tensor::zeros({37}, {.device = device}))};
+  };
+  optim::SGD on_cpu(parameter_on(Device{}), {.lr = 0.1}), on_gpu(parameter_on(kGpu), {.lr = 0.1});
+  for (std::uint32_t step = 1; step <= 2 * kSteps; ++step) {
+    for (const auto& [scaler, sgd] : {std::pair{&here, &on_cpu}, std::pair{&there, &on_gpu}}) {
+      const double value = kBadSteps.contains(step) ? static_cast<double>(INFINITY) : 1.0;
+      autograd::set_grad(sgd->parameters()[0], Tensor::full({37}, value, sgd->parameters()[0].options()));
+      scaler->step(*sgd);
+      scaler->update();
+    }
+    if (step % 3 == 0) continue;  // updates that nobody asked between
+    CHECK(there.scale() == here.scale());
+    CHECK(there.state_dict()[1].second.item() == here.state_dict()[1].second.item());
+  }
+  CHECK(there.skipped_steps() == here.skipped_steps());
+}
+
+TEST_CASE("a scaler of two optimizers on a GPU backs off if one of them has skipped", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const auto sgd_of = [](double gradient) {
+    const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({5}, {.device = kGpu}));
+    autograd::set_grad(parameter, Tensor::full({5}, gradient, parameter.options()));
+    return std::make_unique<optim::SGD>(std::vector<Tensor>{parameter}, optim::SGDOptions{.lr = 1.0});
+  };
+  const auto good = sgd_of(kScale), bad = sgd_of(std::nan(""));
+  GradScaler scaler({.init_scale = kScale});
+  scaler.step(*good);
+  scaler.step(*bad);
+  scaler.update();
+  CHECK(scaler.scale() == kScale / 2.0);
+  CHECK(good->parameters()[0].to_vector<float>() == std::vector<float>(5, -1.0f));
+  CHECK(bad->parameters()[0].to_vector<float>() == std::vector<float>(5, 0.0f));
+  CHECK(bad->state_dict().empty());
+}
+
+TEST_CASE("slow weights on a GPU stay where a step was skipped, and count as the host's do", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const optim::OptimizerEntry& sgd = optim::optimizers().front();
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    CAPTURE(name_of(dtype));
+    const Run by_host(sgd, dtype), by_gpu(sgd, dtype);
+    const auto slow_weights_of = [](const Run& run) {
+      NamedTensors named;
+      for (const Tensor& parameter : run.optimizer->parameters())
+        named.emplace_back(std::to_string(named.size()), parameter);
+      return optim::Lookahead(named, *run.optimizer, optim::LookaheadOptions::constant(2, 0.5));
+    };
+    optim::Lookahead host_slow = slow_weights_of(by_host), gpu_slow = slow_weights_of(by_gpu);
+    GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = kScale});
+    for (std::uint32_t step = 1; step <= kSteps; ++step) {
+      by_host.set_gradients(step);
+      by_gpu.set_gradients(step);
+      if (step_by_host(*by_host.optimizer, 1.0 / kScale)) host_slow.after_step(step, kSteps);
+      gpu_slow.after_step(step, kSteps, scaler.step(*by_gpu.optimizer));
+      scaler.update();
+      if (step % 2 == 0) CHECK(gpu_slow.steps_taken() == host_slow.steps_taken());
+    }
+    CHECK(gpu_slow.steps_taken() == kSteps - static_cast<std::int64_t>(kBadSteps.size()));
+    CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
+    for (std::size_t i = 0; i < gpu_slow.slow_weights().size(); ++i) {
+      CHECK(gpu_slow.slow_weights()[i].second.to_vector<float>() ==
+            host_slow.slow_weights()[i].second.to_vector<float>());
+    }
+  }
+}
+
+namespace {
+
+/// An optimizer of a program's own, which knows nothing of skip().
+class Counting final : public optim::Optimizer {
+ public:
+  explicit Counting(const Tensor& parameter) : Optimizer("Counting", {parameter}, 1.0, false, {}) {}
+  int updates = 0;
+
+ protected:
+  void update(std::span<const Update> /*updates*/) override { ++updates; }
+};
+
+}  // namespace
+
+TEST_CASE("an optimizer that does not look at the answer itself is called for steps that are taken only",
+          "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu}));
+  Counting optimizer(parameter);
+  GradScaler scaler({.init_scale = kScale});
+  for (const double gradient : {1.0, static_cast<double>(INFINITY), 2.0}) {
+    autograd::set_grad(parameter, Tensor::full({3}, gradient, parameter.options()));
+    scaler.step(optimizer);
+    scaler.update();
+  }
+  CHECK(optimizer.updates == 2);
+  CHECK(optimizer.steps() == 2);
+}
+
+TEST_CASE("a group freezes at its step, also where the steps before it were skipped on a GPU", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu}));
+  optim::SGD sgd({weight}, {.lr = 1.0});
+  sgd.add_group({.parameters = {weight}, .freeze_step = 2});
+  GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 1.0});
+  std::vector<bool> trains;
+  for (const double gradient : {1.0, static_cast<double>(INFINITY), 1.0}) {
+    autograd::set_grad(weight, Tensor::full({3}, gradient, weight.options()));
+    scaler.step(sgd);
+    scaler.update();
+    trains.push_back(autograd::requires_grad(weight));
+  }
+  CHECK(trains == std::vector<bool>{true, true, false});  // steps() counts: two were taken
+  CHECK(weight.to_vector<float>() == std::vector<float>(3, -2.0f));
+}
