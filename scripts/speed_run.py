@@ -10,7 +10,7 @@ to cifar_train; a folder OUT is for one set of these options.
 
 Time is training, with its data and the wait for other ranks, and the evaluation behind the last step: the published
 rule of such records (arXiv 2404.00498) without the initialisation by whitening. Loading data, evaluations of earlier
-epochs and writing files are left out. The test is one-sided: how likely is a mean like this or above, where the true
+epochs and writing files are left out, and so is a rehearsal of three steps, which are taken back (--rehearsal-steps). The test is one-sided: how likely is a mean like this or above, where the true
 mean accuracy is the bound (Student's t).
 """
 
@@ -123,7 +123,7 @@ def picture(title, figures, totals):
 
 
 def train(arguments, seed, folder):
-    command = [arguments.program, "--recipe", arguments.recipe, *arguments.rest]
+    command = [arguments.program, "--recipe", arguments.recipe, "--rehearsal-steps", "3", *arguments.rest]
     command += ["--seed", str(seed), "--run-dir", str(folder), "--resume", "auto"]
     if subprocess.run(command, check=False).returncode != 0:
         complain(f"seed {seed} failed: {' '.join(command)}", code=1)

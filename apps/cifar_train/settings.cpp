@@ -345,6 +345,11 @@ void describe_ranks(OptionTable& table, Settings& s) {
           "keep the images on the GPU, which then makes the batches: as they are made on the CPU, bit for bit (auto: "
           "on a GPU, up to a quarter of its memory)")
       .no_effect_on_result();
+  table
+      .integer("rehearsal-steps", s.rehearsal_steps, {},
+               "first take N steps and take them back: kernels are loaded and chosen then, and the run's first steps "
+               "take no longer than the others; 0: none")
+      .no_effect_on_result();
   table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores")
       .own_to_a_rank()
       .no_effect_on_result();

@@ -71,6 +71,7 @@ struct Settings {
   std::string allreduce_dtype = "auto";
   std::string device = "auto";
   std::string resident_data = "auto";
+  std::int64_t rehearsal_steps = 0;
   std::int64_t threads = 0;
 
   std::string run_dir_choice;  ///< as it was given; kNoRunDirectory for none

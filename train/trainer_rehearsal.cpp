@@ -1,0 +1,53 @@
+// Steps that are taken back.
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/layers/mode_scope.h"
+#include "tandem/train/state_copy.h"
+#include "tandem/train/trainer.h"
+
+#include <algorithm>
+
+namespace tandem::train {
+
+void Trainer::rehearse(std::int64_t steps) {
+  require(steps >= 0, "trainer: a rehearsal takes 0 steps or more, got {}", steps);
+  if (steps == 0) return;
+  check_optimizer();
+  const NamedTensors state = clones_of(state_dict());
+  const bool was_resumed = is_resumed_;
+  const std::int64_t accumulation = options_.accumulation, batches = parts_.train_loader.batches();
+  {
+    const layers::ModeScope modes(parts_.model);
+    if (!parts_.model.training()) parts_.model.train();
+    parts_.train_loader.start(0);
+    for (std::int64_t i = 0; i < std::min(steps, steps_per_epoch()); ++i) {
+      run_step(images_before(i + 1) - images_before(i), std::min(accumulation, batches - i * accumulation),
+               StepPlace::in_epoch);
+    }
+  }
+  if (data::Loader* const loader =
+          parts_.validation_loader != nullptr ? parts_.validation_loader : parts_.test_loader) {
+    const autograd::NoGrad no_grad;
+    const layers::ModeScope evaluating(parts_.model, false);
+    loader->start(0);
+    if (const auto batch = loader->next(); batch && batch->count() > 0) {
+      const Tensor output = test_scoring_.output(parts_.model, *batch);
+      Scores scores;
+      test_scoring_.add(scores,
+                        test_scoring_.begin_reading(test_scoring_.loss(output, batch->labels), output, batch->labels),
+                        batch->count());
+    }
+  }
+  load_state_dict(state);
+  is_resumed_ = was_resumed;
+  if (step_ == 0) {  // no schedule has set the rate yet
+    parts_.optimizer.set_lr_factor(1.0);
+    lr_ = parts_.optimizer.lr();
+  }
+  bad_step_ = 0;
+  all_know_ = false;
+  layer_norms_.clear();
+  parts_.replicas.take_totals();
+  phases_.start();
+}
+
+}  // namespace tandem::train
