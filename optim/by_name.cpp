@@ -4,6 +4,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
 #include "tandem/optim/adam.h"
+#include "tandem/optim/muon.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 
@@ -42,11 +43,35 @@ std::unique_ptr<Optimizer> make_rmsprop(std::vector<Tensor> parameters, const Op
                                                                          .master_weights = options.master_weights});
 }
 
+/// Losses of programs are means, and the published 1e-7 is meant for sums over 2000 images.
+constexpr double kMuonEps = 1e-7 / 2000;
+
+std::unique_ptr<Optimizer> make_muon(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return std::make_unique<Muon>(std::move(parameters), MuonOptions{.lr = *options.lr,
+                                                                   .momentum = *options.momentum,
+                                                                   .nesterov = *options.nesterov,
+                                                                   .weight_decay = *options.weight_decay,
+                                                                   .normalize = *options.normalize_filters,
+                                                                   .newton_schulz = {.eps = kMuonEps},
+                                                                   .aux_lr = *options.aux_lr,
+                                                                   .aux_weight_decay = *options.weight_decay,
+                                                                   .aux_nesterov = *options.nesterov,
+                                                                   .master_weights = options.master_weights});
+}
+
 constexpr OptimizerEntry kOptimizers[] = {
     {.name = "sgd", .lr = 0.1, .weight_decay = 5e-4, .momentum = 0.9, .has_nesterov = true, .make = make_sgd},
     {.name = "adam", .lr = 0.001, .weight_decay = 0.0, .momentum = {}, .has_nesterov = false, .make = make_adam},
     {.name = "adamw", .lr = 0.001, .weight_decay = 0.01, .momentum = {}, .has_nesterov = false, .make = make_adamw},
     {.name = "rmsprop", .lr = 0.001, .weight_decay = 0.0, .momentum = 0.0, .has_nesterov = false, .make = make_rmsprop},
+    {.name = "muon",
+     .lr = 0.24,
+     .weight_decay = 0.0,
+     .momentum = 0.6,
+     .has_nesterov = true,
+     .make = make_muon,
+     .aux_lr = 0.1,
+     .has_filters = true},
 };
 
 }  // namespace
@@ -72,10 +97,17 @@ OptimizerOptions with_defaults(OptimizerOptions options) {
           fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.momentum.has_value(); }), ", "));
   require(entry.has_nesterov || !options.nesterov.value_or(false), "option nesterov: {} has none; choose from {}",
           entry.name, fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.has_nesterov; }), ", "));
+  require(entry.aux_lr || !options.aux_lr, "option aux_lr: {} has no auxiliary optimizer; choose from {}", entry.name,
+          fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.aux_lr.has_value(); }), ", "));
+  require(entry.has_filters || !options.normalize_filters.value_or(false),
+          "option normalize_filters: {} normalizes none; choose from {}", entry.name,
+          fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.has_filters; }), ", "));
   if (!options.lr) options.lr = entry.lr;
   if (!options.momentum) options.momentum = entry.momentum;
   if (!options.weight_decay) options.weight_decay = entry.weight_decay;
   if (!options.nesterov) options.nesterov = entry.has_nesterov && *options.momentum > 0.0;
+  if (!options.aux_lr) options.aux_lr = entry.aux_lr;
+  if (!options.normalize_filters && entry.has_filters) options.normalize_filters = true;
   return options;
 }
 

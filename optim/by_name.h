@@ -14,7 +14,9 @@ struct OptimizerOptions {
   std::string name = "sgd";                                         ///< one of optimizers()
   std::optional<double> lr = {}, momentum = {}, weight_decay = {};  ///< empty: the optimizer's own
   std::optional<bool> nesterov = {};                                ///< default: where there is momentum
-  bool master_weights = true;  ///< f32 copies of half parameters, which steps are taken in
+  std::optional<double> aux_lr = {};           ///< of parameters that the optimizer leaves to an auxiliary one
+  std::optional<bool> normalize_filters = {};  ///< MuonOptions::normalize
+  bool master_weights = true;                  ///< f32 copies of half parameters, which steps are taken in
 };
 
 /// One optimizer and its defaults, which are good ones for image networks; those of its own options are PyTorch's.
@@ -25,6 +27,8 @@ struct OptimizerEntry {
   bool has_nesterov;               ///< whether Nesterov's momentum is there
   /// From options without empty fields that it uses.
   std::unique_ptr<Optimizer> (*make)(std::vector<Tensor> parameters, const OptimizerOptions& options);
+  std::optional<double> aux_lr = {};  ///< default; empty: it steps all parameters by one rule
+  bool has_filters = false;           ///< whether that of filters is another: OptimizerOptions::normalize_filters
 };
 
 /// All optimizers, in the order in which programs list them.
@@ -36,8 +40,8 @@ std::vector<std::string> optimizer_names(bool (*takes)(const OptimizerEntry&) = 
 /// Throws Error for an unknown name, with the nearest.
 const OptimizerEntry& find_optimizer(std::string_view name);
 
-/// The options with the optimizer's defaults where they were empty; momentum stays empty where it takes none. Throws
-/// Error for an unknown name, and for momentum or nesterov where it takes none.
+/// The options with the optimizer's defaults where they were empty; those that it has no use for stay empty. Throws
+/// Error for an unknown name, and for options that it has no use for.
 OptimizerOptions with_defaults(OptimizerOptions options);
 
 /// Throws Error for an unknown name and for options out of range.

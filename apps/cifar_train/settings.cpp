@@ -155,10 +155,18 @@ void describe_training(OptionTable& table, Settings& s) {
   using optim::OptimizerEntry;
   const auto with_momentum = optim::optimizer_names([](const OptimizerEntry& e) { return e.momentum.has_value(); });
   const auto with_nesterov = optim::optimizer_names([](const OptimizerEntry& e) { return e.has_nesterov; });
-  table.choice("optimizer", s.optimizer.name, optim::optimizer_names(), "update rule");
+  const auto with_aux = optim::optimizer_names([](const OptimizerEntry& e) { return e.aux_lr.has_value(); });
+  const auto with_filters = optim::optimizer_names([](const OptimizerEntry& e) { return e.has_filters; });
+  table.choice("optimizer", s.optimizer.name, optim::optimizer_names(),
+               "update rule (muon: of filters of convolutions; SGD with Nesterov's momentum of 0.85 for all else)");
   table.real("lr", s.optimizer.lr, kPositive, "RATE",
              "learning rate, the highest of the schedule; default by optimizer: " +
                  by_optimizer([](const OptimizerEntry& e) { return std::optional(e.lr); }));
+  table
+      .real("aux-lr", s.optimizer.aux_lr, kPositive, "RATE",
+            of_these(with_aux, "learning rate of all that are no filters, whose rate is --lr; default " +
+                                   by_optimizer(&OptimizerEntry::aux_lr)))
+      .only_for("optimizer", with_aux);
   table
       .real("momentum", s.optimizer.momentum, kBelowOne, "M",
             of_these(with_momentum, "momentum; default " + by_optimizer(&OptimizerEntry::momentum)))
@@ -167,6 +175,12 @@ void describe_training(OptionTable& table, Settings& s) {
       .flag("nesterov", s.optimizer.nesterov,
             of_these(with_nesterov, "Nesterov's momentum; default where there is momentum"))
       .only_for("optimizer", with_nesterov, {"false"});
+  table
+      .flag("normalize-filters", s.optimizer.normalize_filters,
+            of_these(with_filters,
+                     "scale a convolution's weight to the norm of the root of its number of filters before "
+                     "each step, which batch norm undoes; on by default"))
+      .only_for("optimizer", with_filters, {"false"});
   table.real(
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));

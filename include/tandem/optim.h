@@ -16,6 +16,8 @@
 #include "tandem/optim/gradient_accumulation.h"
 #include "tandem/optim/l1_penalty.h"
 #include "tandem/optim/lookahead.h"
+#include "tandem/optim/muon.h"
+#include "tandem/optim/newton_schulz.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/parameter_group.h"
 #include "tandem/optim/rmsprop.h"

@@ -70,6 +70,8 @@ CASES = [
     ("cifar_train --grad-accumulation 4 --global-batch-size 10",),
     ("cifar_train --optimizer adam --momentum 0.5",),
     ("cifar_train --nesterov --momentum 0",),
+    ("cifar_train --aux-lr 0.5",),
+    ("cifar_train --normalize-filters --optimizer adam",),
     ("cifar_train --param-group '*.bias'",),
     ("cifar_train --param-group '*.bias:lr=2'",),
     ("cifar_train --param-group '*.bias:momentum=1.5'",),

@@ -698,6 +698,7 @@ def config():
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = ("--model vgg_lite --batch-norm --dropout 0.25 --epochs 9.9 --schedule linear --warmup-steps 7 "
                    "--warmup-start-factor 0.2 --final-lr-factor 0.07").split()  # does not go with --steps and --schedule step
+    of_muon = "--optimizer muon --aux-lr 0.5 --normalize-filters".split()
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     of_airbench = "--model airbench94 --width 0.5".split()
     lines = set()
@@ -705,13 +706,13 @@ def config():
     of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
     averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six --evaluate-every 3".split()  # do not go with --ema and --early-stopping
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, of_airbench, options):
+    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, of_airbench, of_muon, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + of_airbench + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + of_airbench + of_muon + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 

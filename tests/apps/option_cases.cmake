@@ -82,9 +82,14 @@ app_case(NAME "momentum of a config file and Adam of the command line" OUT "lr =
   ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
 app_case(NAME "momentum of a config file on two ranks" RANKS 2 ERR "momentum.toml:1: momentum = 0.9 is left out"
   ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
-bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with --optimizer sgd"
+bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with sgd, muon"
   ARGS --optimizer rmsprop --momentum 0.5 --nesterov)
 app_case(NAME "no Nesterov's momentum is what Adam has" OUT "nesterov = false" ARGS --optimizer adam --no-nesterov --print-config)
+bad_input(NAME "auxiliary rate of SGD" ERR "--aux-lr 0.5: of no use with --optimizer sgd, only with --optimizer muon" ARGS --aux-lr 0.5)
+bad_input(NAME "filters of SGD" ERR "--normalize-filters: of no use with --optimizer sgd, only with --optimizer muon"
+  ARGS --normalize-filters)
+app_case(NAME "defaults of Muon" OUT "lr = 0.24" "aux-lr = 0.1" "momentum = 0.6" "nesterov = true" "normalize-filters = true"
+  "weight-decay = 0" ARGS --optimizer muon --print-config)
 # Groups of parameters.
 set(groups --dataset synthetic --model mnist_cnn --layers 2 --limit-train 16 --limit-test 8 --global-batch-size 8 --epochs 1 --device cpu)
 app_case(NAME "groups of parameters are told" OUT "groups   *.bias: 3 parameters, 74 values: lr x 64, weight decay 0"
@@ -97,6 +102,8 @@ app_case(NAME "of patterns that match one parameter the last one counts" OUT "gr
   ARGS ${groups} --param-group *:lr-factor=0.5 --param-group *.bias:lr-factor=1)
 app_case(NAME "groups of parameters in canonical mode on two ranks" RANKS 2 OUT "groups   *.bias: 3 parameters" "test accuracy"
   ARGS ${groups} --canonical 2 --check-replicas --param-group *.bias:freeze-step=1)
+app_case(NAME "Muon on two ranks, with a group" RANKS 2 OUT "groups   *.bias: 3 parameters" "test accuracy"
+  ARGS ${groups} --check-replicas --optimizer muon --aux-lr 0.05 --param-group *.bias:momentum=0.5)
 app_case(NAME "groups as a config file has them" OUT "param-group = \"*.bias:lr-factor=64,weight-decay=0.25"
   " features.0.weight:freeze-step=3\"" ARGS --config app_files/groups.toml --print-config)
 app_case(NAME "groups of the command line replace the file's" OUT "param-group = \"*:momentum=0.5\""
@@ -242,6 +249,10 @@ bad_input(NAME "unknown before the end of options" ERR "unknown option --epoch: 
 app_case(NAME "help before an option without its value" OUT "Usage: cifar_train" COLUMNS 80 ARGS --help --lr)
 app_case(NAME "a recipe, and options that go before it" OUT "model = \"airbench94\"" "lr = 0.5" "momentum = 0.9" "lookahead = 5"
   ARGS --recipe airbench94 --lr 0.5 --config app_files/momentum.toml --print-config)
+app_case(NAME "the recipe of ResNet-9" OUT "model = \"resnet9\"" "global-batch-size = 512" "warmup-epochs = 5"
+  ARGS --recipe dawn --print-config)
+app_case(NAME "the recipe of Muon" OUT "optimizer = \"muon\"" "global-batch-size = 2000" "aux-lr = 106" "schedule = \"linear\""
+  "tta = \"six\"" ARGS --recipe muon --print-config)
 bad_input(NAME "unknown recipe" ERR "--recipe: unknown recipe 'airbench': did you mean airbench94?" ARGS --recipe airbench)
 bad_input(NAME "two recipes" ERR "--recipe is given more than once: give one" ARGS --recipe airbench94 --recipe airbench94)
 bad_input(NAME "two config files" ERR "--config is given more than once"

@@ -64,6 +64,18 @@ TEST_CASE("without options the defaults hold") {
   CHECK_FALSE(p.settings.batch_size.has_value());
 }
 
+TEST_CASE("Muon has a rate for filters and one for all else") {
+  Parsed plain, chosen;
+  parse(plain, {"--optimizer", "muon"});
+  CHECK(*plain.settings.optimizer.lr == 0.24);
+  CHECK(*plain.settings.optimizer.aux_lr == 0.1);
+  CHECK(*plain.settings.optimizer.normalize_filters);
+  parse(chosen, {"--optimizer", "muon", "--lr", "0.02", "--aux-lr", "0.5", "--no-normalize-filters"});
+  CHECK(*chosen.settings.optimizer.lr == 0.02);
+  CHECK(*chosen.settings.optimizer.aux_lr == 0.5);
+  CHECK_FALSE(*chosen.settings.optimizer.normalize_filters);
+}
+
 TEST_CASE("a network to simulate is told in words") {
   Parsed p;
   parse(p, {"--simulate-network", "alpha=2ms beta=1Gbit hosts=2x2"});
@@ -217,6 +229,11 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
   const WithFile rmsprop("momentum = 0.8\nnesterov = true\n", {"--optimizer", "rmsprop"});
   CHECK(*rmsprop.parsed.settings.optimizer.momentum == 0.8);
   CHECK(rmsprop.parsed.notes.size() == 1);
+  const WithFile sgd("optimizer = 'muon'\naux-lr = 0.8\nnormalize-filters = true\nmomentum = 0.5\n",
+                     {"--optimizer", "sgd"});
+  CHECK_FALSE(sgd.parsed.settings.optimizer.aux_lr.has_value());
+  CHECK(*sgd.parsed.settings.optimizer.momentum == 0.5);
+  CHECK(sgd.parsed.notes.size() == 2);
 
   const WithFile cosine("schedule = 'step'\nstep-epochs = 3\nstep-factor = 0.5\n", {"--schedule", "cosine"});
   CHECK_FALSE(cosine.parsed.settings.step_epochs.has_value());

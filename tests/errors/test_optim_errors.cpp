@@ -25,6 +25,9 @@ std::function<void()> adam(const AdamOptions& options) {
 std::function<void()> rmsprop(const RMSpropOptions& options) {
   return [options] { RMSprop({weight()}, options); };
 }
+std::function<void()> muon(const MuonOptions& options) {
+  return [options] { Muon({weight()}, options); };
+}
 std::function<void()> scaler(const GradScalerOptions& options) {
   return [options] { GradScaler{options}; };
 }
@@ -86,6 +89,30 @@ TEST_CASE("errors of optimizers read as recorded", "[errors]") {
           {"RMSprop, eps", rmsprop({.eps = -1.0})},
           {"RMSprop, weight_decay", rmsprop({.weight_decay = -1.0})},
           {"RMSprop, momentum", rmsprop({.momentum = -1.0})},
+          {"Muon, lr", muon({.lr = -1.0})},
+          {"Muon, momentum", muon({.momentum = kNan})},
+          {"Muon, nesterov without momentum", muon({.momentum = 0.0})},
+          {"Muon, weight_decay", muon({.weight_decay = -1.0})},
+          {"Muon, steps", muon({.newton_schulz = {.steps = 0}})},
+          {"Muon, coefficients", muon({.newton_schulz = {.coefficients = {1.0, kNan, 0.0}}})},
+          {"Muon, eps", muon({.newton_schulz = {.eps = 0.0}})},
+          {"Muon, dtype", muon({.newton_schulz = {.dtype = DType::u8}})},
+          {"Muon, another's matrix", muon({.matrices = {weight()}})},
+          {"Muon, a matrix of one dimension",
+           [] {
+             const Tensor bias = autograd::set_requires_grad(Tensor::zeros({3}));
+             Muon({bias}, {.matrices = {bias}});
+           }},
+          {"Muon, a matrix in columns",
+           [] {
+             const Tensor w = autograd::set_requires_grad(Tensor::zeros({3, 2}).transpose(0, 1));
+             Muon({w}, {.matrices = {w}});
+           }},
+          {"Muon, aux_lr", muon({.aux_lr = -1.0})},
+          {"Muon, aux_momentum", muon({.aux_momentum = -1.0})},
+          {"Muon, aux_nesterov without momentum", muon({.aux_momentum = 0.0})},
+          {"Muon, aux_weight_decay", muon({.aux_weight_decay = kNan})},
+          {"newton_schulz, a vector", [] { newton_schulz(Tensor::zeros({3})); }},
           {"a group without parameters", group({}, {})},
           {"a group of an undefined parameter", group({Tensor()}, {})},
           {"a group of another's parameter", group({weight()}, {})},

@@ -5,6 +5,7 @@
 #include "tests/support/error_of.h"
 
 #include "tandem/optim/adam.h"
+#include "tandem/optim/muon.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 
@@ -47,6 +48,7 @@ TEST_CASE("each name makes its optimizer, with the defaults of the table") {
   CHECK(by_name({.name = "adam"}) == by_class<Adam>(AdamOptions{.lr = 0.001}));
   CHECK(by_name({.name = "adamw"}) == by_class<AdamW>(AdamWOptions{.lr = 0.001, .weight_decay = 0.01}));
   CHECK(by_name({.name = "rmsprop"}) == by_class<RMSprop>(RMSpropOptions{.lr = 0.001}));
+  CHECK(by_name({.name = "muon"}) == by_class<Muon>(MuonOptions{.newton_schulz = {.eps = 5e-11}}));
 }
 
 TEST_CASE("each row of the table has the defaults that with_defaults fills in, and makes an optimizer that moves") {
@@ -71,11 +73,28 @@ TEST_CASE("what is given stands in place of the default") {
         by_class<SGD>(SGDOptions{.lr = 0.3, .momentum = 0.5}));
   CHECK(by_name({.name = "rmsprop", .momentum = 0.5}) ==
         by_class<RMSprop>(RMSpropOptions{.lr = 0.001, .momentum = 0.5}));
+  CHECK(by_name({.name = "muon",
+                 .lr = 0.5,
+                 .momentum = 0.25,
+                 .weight_decay = 0.125,
+                 .nesterov = false,
+                 .aux_lr = 0.75,
+                 .normalize_filters = false}) == by_class<Muon>(MuonOptions{.lr = 0.5,
+                                                                            .momentum = 0.25,
+                                                                            .nesterov = false,
+                                                                            .weight_decay = 0.125,
+                                                                            .normalize = false,
+                                                                            .newton_schulz = {.eps = 5e-11},
+                                                                            .aux_lr = 0.75,
+                                                                            .aux_weight_decay = 0.125,
+                                                                            .aux_nesterov = false}));
   const OptimizerOptions plain = with_defaults({.name = "sgd", .momentum = 0.0});
   CHECK_FALSE(*plain.nesterov);
   const OptimizerOptions adam = with_defaults({.name = "adam"});
   CHECK_FALSE(adam.momentum.has_value());
   CHECK_FALSE(*adam.nesterov);
+  CHECK_FALSE(adam.aux_lr.has_value());
+  CHECK_FALSE(adam.normalize_filters.has_value());
 }
 
 TEST_CASE("an unknown optimizer is refused with the nearest") {
@@ -86,8 +105,13 @@ TEST_CASE("an unknown optimizer is refused with the nearest") {
 
 TEST_CASE("options that an optimizer takes none of are refused") {
   CHECK(error_of([] { with_defaults({.name = "adam", .momentum = 0.5}); }) ==
-        "option momentum: adam takes none; choose from sgd, rmsprop");
+        "option momentum: adam takes none; choose from sgd, rmsprop, muon");
   CHECK(error_of([] { with_defaults({.name = "rmsprop", .nesterov = true}); }) ==
-        "option nesterov: rmsprop has none; choose from sgd");
+        "option nesterov: rmsprop has none; choose from sgd, muon");
+  CHECK(error_of([] { with_defaults({.name = "sgd", .aux_lr = 0.5}); }) ==
+        "option aux_lr: sgd has no auxiliary optimizer; choose from muon");
+  CHECK(error_of([] { with_defaults({.name = "sgd", .normalize_filters = true}); }) ==
+        "option normalize_filters: sgd normalizes none; choose from muon");
+  CHECK(error_of([] { with_defaults({.name = "sgd", .normalize_filters = false}); }) == "no error");
   CHECK(error_of([] { with_defaults({.name = "adam", .nesterov = false}); }) == "no error");
 }

@@ -19,7 +19,8 @@ std::vector<Tensor> on_gpu(const std::vector<Tensor>& parameters) {
 }  // namespace
 
 // Both compute in f32, and a GPU fuses multiplications with additions: as in check_against_formula(), with updates of
-// up to 120 learning rates (sums of gradients below 6, by momentum 0.9 twentyfold).
+// up to 120 learning rates (sums of gradients below 6, by momentum 0.9 twentyfold). Of half filters Muon's
+// Newton-Schulz is in bf16 on a GPU, where test_cuda_muon.cpp holds it to its singular values.
 TEST_CASE("every optimizer takes the same steps on the GPU as on the CPU, but for rounding", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   constexpr std::uint32_t kSteps = 3;
@@ -32,6 +33,7 @@ TEST_CASE("every optimizer takes the same steps on the GPU as on the CPU, but fo
       run_steps(*actual, 1, kSteps);
       const bool half = dtype != DType::f32;
       for (std::size_t p = 0; p < here.size(); ++p) {
+        if (half && entry.has_filters && here[p].rank() == 4) continue;
         const std::vector<double> a = (half ? actual->master(p) : there[p]).to_vector<double>();
         const std::vector<double> e = (half ? expected->master(p) : here[p]).to_vector<double>();
         for (std::size_t i = 0; i < e.size(); ++i) {

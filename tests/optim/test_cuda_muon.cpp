@@ -1,0 +1,93 @@
+// Muon and Newton-Schulz on a GPU against the CPU, and in bf16.
+#include "tandem/autograd/variable.h"
+#include "tandem/optim/muon.h"
+#include "tests/optim/matrix_support.h"
+#include "tests/optim/optimizer_support.h"
+#include "tests/support/cuda_device.h"
+
+using namespace tandem;
+using namespace tandem::test;
+using optim::Muon;
+using optim::MuonOptions;
+
+namespace {
+
+/// A wide and a tall filter bank, two of one shape, and a vector; of one dtype and device.
+std::vector<Tensor> make_filters(DType dtype, Device device) {
+  std::vector<Tensor> result;
+  std::uint32_t number = 0;
+  for (const Shape& shape : {Shape{3, 5, 3, 3}, Shape{12, 1, 2, 2}, Shape{3, 5, 3, 3}, Shape{37}}) {
+    const RandomKey key{.seed = 8, .stream = RandomStream::test, .step = ++number};
+    const Tensor tensor = Tensor::empty(shape, {.dtype = dtype});
+    dispatch_floating(dtype, "make_filters", [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (std::int64_t i = 0; i < tensor.numel(); ++i)
+        Out(tensor).data<T>()[i] = T(static_cast<compute_t<T>>(key.normal(static_cast<std::uint64_t>(i))));
+    });
+    const Tensor stored = number == 1 ? tensor.contiguous(Layout::channels_last) : tensor;
+    result.push_back(autograd::set_requires_grad(stored.to(device)));
+  }
+  return result;
+}
+
+Matrix as_matrix(const Tensor& tensor) {
+  return {tensor.size(0), tensor.numel() / tensor.size(0), tensor.to_vector<double>()};
+}
+
+}  // namespace
+
+TEST_CASE("Muon on a GPU takes the CPU's steps but for rounding", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const DType dtype = GENERATE(DType::f32, DType::f16, DType::bf16);
+  const std::vector<Tensor> here = make_filters(dtype, {}), there = make_filters(dtype, kGpu);
+  const MuonOptions options{
+      .lr = 0.25, .weight_decay = 0.1, .newton_schulz = {.dtype = DType::f32}, .aux_weight_decay = 0.1};
+  Muon expected(here, options), actual(there, options);
+  constexpr std::uint32_t kSteps = 2;
+  for (std::uint32_t step = 1; step <= kSteps; ++step) {
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      set_gradient(here[i], 10 * step + static_cast<std::uint32_t>(i));
+      autograd::set_grad(there[i], autograd::grad(here[i]).to(kGpu));
+    }
+    expected.scale_gradients(0.5);
+    actual.scale_gradients(0.5);
+    expected.step();
+    actual.step();
+  }
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    CAPTURE(name_of(dtype), i);
+    const bool half = dtype != DType::f32;
+    const Matrix a = as_matrix(half ? actual.master(i) : there[i]), e = as_matrix(half ? expected.master(i) : here[i]);
+    // Both are within the bound of the exact steps.
+    const double each = 0.25 * newton_schulz_bound(a.rows, a.columns, 3, 0x1p-24, 16 * 0x1p-24) +
+                        16.0 * 0x1p-24 * (norm_of(e.values) + 10.0);
+    CHECK(norm_of(combined(1.0, a, -1.0, e).values) <= 2.0 * kSteps * each);
+    CHECK((a.values != as_matrix(make_filters(dtype, {})[i]).values));
+  }
+}
+
+TEST_CASE("Muon of half filters on a GPU orthogonalises in bf16", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const DType dtype = GENERATE(DType::f16, DType::bf16);
+  const std::vector<Tensor> parameters = make_filters(dtype, kGpu);
+  const MuonOptions options{.lr = 0.25, .normalize = false, .newton_schulz = {.steps = 5}};
+  Muon muon(parameters, options),
+      single(make_filters(dtype, kGpu),
+             {.lr = 0.25, .normalize = false, .newton_schulz = {.steps = 5, .dtype = DType::f32}});
+  std::vector<Matrix> before;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    before.push_back(as_matrix(muon.master(i)));
+    set_gradient(parameters[i], static_cast<std::uint32_t>(i));
+    autograd::set_grad(single.parameters()[i], autograd::grad(parameters[i]).clone());
+  }
+  muon.step();
+  single.step();
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(name_of(dtype), i);
+    const Matrix change = combined(1.0, as_matrix(muon.master(i)), -1.0, before[i]);
+    const std::vector<double> values = singular_values(change);
+    CHECK(values.front() < 1.5 * 0.25);
+    CHECK(values.back() > 0.5 * 0.25);
+    CHECK((muon.master(i).to_vector<float>() != single.master(i).to_vector<float>()));
+  }
+}
