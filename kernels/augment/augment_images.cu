@@ -37,7 +37,7 @@ struct OutputImages {
 template <bool kRgb>
 __device__ float mean_grey(const AugmentedImage& image, int channels) {
   const int pixels = image.height * image.width;
-  const float share = 1.0f / static_cast<float>(channels);
+  const float share = 1.0f / static_cast<float>(channels), units = detail::grey_units(pixels);
   long long sum = 0;
   for (int pixel = static_cast<int>(threadIdx.x); pixel < pixels; pixel += kThreads) {
     const int y = pixel / image.width, x = pixel - y * image.width;
@@ -45,7 +45,7 @@ __device__ float mean_grey(const AugmentedImage& image, int channels) {
       float rgb[3];
       for (int c = 0; c < 3; ++c) rgb[c] = image.sample(c, y, x);
       adjust_color(rgb, image.task, 0.0f, true);
-      sum += detail::to_grey_units(grey(rgb));
+      sum += detail::to_grey_units(grey(rgb), units);
     } else {
       float of_pixel = 0.0f;
       for (int c = 0; c < channels; ++c) {
@@ -53,10 +53,10 @@ __device__ float mean_grey(const AugmentedImage& image, int channels) {
         adjust_color(value, image.task, 0.0f, true);
         of_pixel += value[0];
       }
-      sum += detail::to_grey_units(of_pixel * share);
+      sum += detail::to_grey_units(of_pixel * share, units);
     }
   }
-  return detail::mean_of_grey_units(device::block_sum<kThreads>(sum), pixels);
+  return detail::mean_of_grey_units(device::block_sum<kThreads>(sum), units, pixels);
 }
 
 /// kValues neighbouring channels of one pixel, as they are written.

@@ -147,9 +147,10 @@ void adjust_color(float* planes, const Geometry& geometry, const ImageAugment& a
       for (std::int64_t i = 0; i < all; ++i) planes[i] = blend(planes[i], 0.0F, augment.brightness);
     } else if (what == 1 && augment.contrast != 1.0F) {
       make_grey(planes, geometry, grey);
+      const float units = detail::grey_units(pixels);
       long long sum = 0;
-      for (std::int64_t i = 0; i < pixels; ++i) sum += detail::to_grey_units(grey[i]);
-      const float mean = detail::mean_of_grey_units(sum, pixels);
+      for (std::int64_t i = 0; i < pixels; ++i) sum += detail::to_grey_units(grey[i], units);
+      const float mean = detail::mean_of_grey_units(sum, units, pixels);
       for (std::int64_t i = 0; i < all; ++i) planes[i] = blend(planes[i], mean, augment.contrast);
     } else if (what == 2 && augment.saturation != 1.0F && geometry.channels == 3) {
       make_grey(planes, geometry, grey);

@@ -21,11 +21,12 @@ decltype(kernels::augment_images) augment_images;
 }  // namespace cuda
 
 namespace detail {
-/// The mean grey of an image is a sum of whole units, so that it is the same in whatever order pixels are added up.
-constexpr float kGreyUnits = 0x1p40F;  // in 1
-constexpr long long to_grey_units(float grey) { return static_cast<long long>(grey * kGreyUnits); }
-constexpr float mean_of_grey_units(long long sum, std::int64_t pixels) {
-  return static_cast<float>(static_cast<double>(sum) / (static_cast<double>(kGreyUnits) * static_cast<double>(pixels)));
+/// The mean grey of an image is a sum of whole units, so that it is the same in whatever order pixels are added up. 1
+/// has so many of them that no sum overflows, up to 2^32 pixels.
+constexpr float grey_units(std::int64_t pixels) { return pixels <= std::int64_t{1} << 22 ? 0x1p40F : 0x1p30F; }
+constexpr long long to_grey_units(float grey, float units) { return static_cast<long long>(grey * units); }
+constexpr float mean_of_grey_units(long long sum, float units, std::int64_t pixels) {
+  return static_cast<float>(static_cast<double>(sum) / (static_cast<double>(units) * static_cast<double>(pixels)));
 }
 }  // namespace detail
 

@@ -138,6 +138,19 @@ TEST_CASE("colour changes follow their definitions") {
   CHECK(std::abs(ordered[0] - (0.2989 * 255 + 0.114 * 204)) < tolerance);  // brightness first clamps red
 }
 
+TEST_CASE("the mean grey of a large image is no sum that overflows") {
+  // Of more than 2^23 pixels, of which every other is white.
+  constexpr std::int64_t kSide = 4100;
+  const Tensor images = Tensor::full({1, 1, kSide, kSide}, 255, {.dtype = DType::u8});
+  images.narrow(3, 0, kSide / 2, 2).fill(0.0);
+  const Tensor out = poisoned({1, 1, kSide, kSide});
+  augment_images(images, std::vector<std::int64_t>{0}, std::vector<ImageAugment>{{.contrast = 0.5F}}, bytes_out(1),
+                 Out(out));
+  const double tolerance = 255 * 16 * 0x1p-24;
+  CHECK(std::abs(at(out, 0, 0, 0, 0) - 0.25 * 255) < tolerance);
+  CHECK(std::abs(at(out, 0, 0, kSide - 1, kSide - 1) - 0.75 * 255) < tolerance);
+}
+
 TEST_CASE("normalised values are shifted and scaled, and not clamped, before the cutout") {
   const std::int64_t channels = GENERATE(1, 3, 4);
   const bool use_reference = GENERATE(false, true);
