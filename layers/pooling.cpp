@@ -24,7 +24,9 @@ std::string text_of(std::string_view name, const kernels::Pool2dOptions& options
 
 MaxPool2d::MaxPool2d(const Options& options) : options_(options) { check_pool2d_options("MaxPool2d", options); }
 Tensor MaxPool2d::forward(const Tensor& input) { return autograd::max_pool2d(input, options_); }
-bool MaxPool2d::takes_pairs() const { return options_.kernel == 2 && options_.stride == 2 && options_.padding == 0; }
+bool MaxPool2d::takes_pairs() const {
+  return options_.kernel == 2 && options_.stride == 2 && options_.padding == 0 && !options_.ceil_mode;
+}
 std::string MaxPool2d::describe() const { return text_of("MaxPool2d", options_); }
 
 AvgPool2d::AvgPool2d(const Options& options) : options_(options) { check_pool2d_options("AvgPool2d", options); }

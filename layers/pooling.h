@@ -22,7 +22,7 @@ class MaxPool2d final : public Module {
   explicit MaxPool2d(const Options& options);
   /// Windows of size x size side by side.
   explicit MaxPool2d(std::int64_t size) : MaxPool2d(Options{.kernel = size}) {}
-  /// Whether the windows are 2x2, side by side, without padding.
+  /// Whether the windows are 2x2, side by side, without padding, and all of them whole.
   bool takes_pairs() const;
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;

@@ -75,6 +75,18 @@ TEST_CASE("a convolution and the pool after it are one operation on a GPU, unles
   CHECK(seen == 2);
 }
 
+TEST_CASE("a pool whose last windows only partly fit keeps them behind a convolution on a GPU", "[cuda]") {
+  if (!has_gpu()) return;
+  Initializer initializer(1);
+  Sequential network;
+  network.add<Conv2d>({.in = 8, .out = 16, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+  network.add<MaxPool2d>(MaxPool2d::Options{.kernel = 2, .ceil_mode = true});
+  const Tensor images = Tensor::full({1, 8, 5, 7}, 0.25);
+  CHECK(network(images).shape() == Shape{1, 16, 3, 4});
+  network.to(kGpu);
+  CHECK(network(images.to(kGpu)).shape() == Shape{1, 16, 3, 4});
+}
+
 TEST_CASE("a pool at the head of one sequence is fused with the convolution at the end of the one before", "[cuda]") {
   if (!has_gpu()) return;
   const auto model = make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 10, .layers = 2});
