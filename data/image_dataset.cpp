@@ -17,6 +17,11 @@ void check(const ImageDataset& dataset) {
               dataset.labels.shape() == Shape({dataset.size()}) && dataset.labels.is_dense(Layout::row_major),
           "dataset '{}': labels must be i64 [{}], got {}", dataset.name, dataset.size(),
           dataset.labels.defined() ? describe(dataset.labels) : "none");
+  require(
+      dataset.images.device() == Device{} && dataset.labels.device() == Device{},
+      "dataset '{}': images and labels must be on the CPU, got {} and {}; LoaderOptions::resident takes images to a "
+      "GPU",
+      dataset.name, name_of(dataset.images.device()), name_of(dataset.labels.device()));
   const auto channels = static_cast<std::size_t>(dataset.channels());
   require(dataset.mean.size() == channels && dataset.deviation.size() == channels,
           "dataset '{}': {} means and {} deviations for {} channels; give one for each", dataset.name,

@@ -34,8 +34,8 @@ constexpr std::string_view name_of(Split split) { return split == Split::train ?
 class ImageDataset final : public BatchSource {
  public:
   std::string name;                      ///< "cifar10"
-  Tensor images;                         ///< u8 [N,C,H,W], row-major; batches are made where they are
-  Tensor labels;                         ///< i64 [N], in [0, classes)
+  Tensor images;                         ///< u8 [N,C,H,W], row-major, on the CPU; those of resident_on() are elsewhere
+  Tensor labels;                         ///< i64 [N], in [0, classes), on the CPU
   std::vector<std::string> class_names;  ///< one per class
   std::vector<float> mean, deviation;    ///< per channel, of value / 255 over the training set
 
@@ -58,7 +58,7 @@ class ImageDataset final : public BatchSource {
   std::shared_ptr<const BatchSource> resident_on(Device device) const override;
 };
 
-/// Throws Error unless shapes and dtypes are as above, every label is in range, and mean and deviation fit the
+/// Throws Error unless shapes, dtypes and device are as above, every label is in range, and mean and deviation fit the
 /// channels.
 void check(const ImageDataset& dataset);
 

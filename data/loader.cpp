@@ -147,6 +147,9 @@ void Loader::State::make_resident() {
           "loader: resident is for images as bytes without a transform or a collate function of one's own");
   require(!options.mix.any(), "loader: resident is not for mixed images, which are made on the CPU; leave one out");
   if (options.device == Device{}) return;
+  require(options.dtype != DType::f64,
+          "loader: resident batches are f32, f16 or bf16, not {}: leave resident or the dtype out",
+          name_of(options.dtype));
   const StreamScope scope(copies);
   resident = source->resident_on(options.device);
   require(resident != nullptr, "loader: resident is for images in memory (ImageDataset), and this data set reads them");
@@ -360,6 +363,7 @@ Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, 
   state_->stream = std::move(stream);
   state_->stream_size = size;
   state_->check();
+  if (options.resident) state_->make_resident();
 }
 
 Loader::~Loader() = default;

@@ -36,7 +36,8 @@ struct LoaderOptions {
   DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once; f32 inputs of others become that
   Device device = {};        ///< where the batches go; their copies run beside the device's computing
   /// Keeps the images as bytes in the memory of `device` and makes the same batches there, so that each step copies
-  /// only what is drawn for its images, and labels. For ImageDataset, as it is or as subset() makes it, without `mix`.
+  /// only what is drawn for its images, and labels. For ImageDataset, as it is or as subset() makes it, without `mix`,
+  /// and not of f64. Each loader keeps images of its own there, of a subset() of a shared data set all images of that.
   bool resident = false;
   Transform transform = {};  ///< of each example; empty: none
   Collate collate = {};      ///< empty: default_collate()

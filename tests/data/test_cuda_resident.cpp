@@ -2,6 +2,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/make_dataset.h"
+#include "tandem/data/stratified_split.h"
 #include "tandem/data/synthetic.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -119,4 +120,19 @@ TEST_CASE("what cannot be resident is refused", "[cuda][loader]") {
              ContainsText("without a transform"));
   CHECK_THAT(refusal(dataset_of({Tensor::zeros({4, 1}), Tensor::zeros({4})}), {}),
              ContainsText("resident is for images in memory"));
+  CHECK_THAT(refusal(images, {.dtype = DType::f64}), ContainsText("resident batches are f32, f16 or bf16, not f64"));
+}
+
+TEST_CASE("images and labels that somebody has put on a GPU are refused", "[cuda][loader]") {
+  if (!has_gpu()) return;
+  const ImageDataset images = coloured(4);
+  ImageDataset images_there = images, labels_there = images;
+  images_there.images = images.images.to(kGpu);
+  labels_there.labels = images.labels.to(kGpu);
+  for (const ImageDataset& there : {images_there, labels_there}) {
+    CHECK_THAT(error_of([&] { const Loader loader(there, {.device = kGpu}); }),
+               ContainsText("images and labels must be on the CPU"));
+    CHECK_THAT(error_of([&] { subset(there, std::vector<std::int64_t>{1}); }),
+               ContainsText("LoaderOptions::resident takes images to a GPU"));
+  }
 }

@@ -1,4 +1,5 @@
-// On the CPU images are resident anyway.
+// On the CPU images are resident anyway; what cannot be resident is refused there, too.
+#include "tandem/data/iterable_dataset.h"
 #include "tandem/data/synthetic.h"
 #include "tests/data/loader_epochs.h"
 #include "tests/support/error_of.h"
@@ -15,4 +16,10 @@ TEST_CASE("on the CPU a resident loader is a loader", "[loader]") {
   CHECK(run(plain, 1) == run(resident, 1));
   options.mix = {.mixup = 1.0, .classes = 10};
   CHECK_THAT(error_of([&] { const Loader loader(images, options); }), ContainsText("not for mixed images"));
+}
+
+TEST_CASE("a stream cannot be resident", "[loader]") {
+  const auto none = [](std::uint32_t) { return [] { return std::optional<Example>(); }; };
+  CHECK_THAT(error_of([&] { const Loader loader(stream_of(none), RankShare{}, {.resident = true}); }),
+             ContainsText("resident is for images as bytes"));
 }
