@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""The recipe airbench94 in PyTorch: what `cifar_train --recipe airbench94` is compared with.
+"""The recipes airbench94 and muon in PyTorch: what `cifar_train --recipe airbench94` is compared with.
 
   scripts/torch_speed_run.py --data datasets/cifar10 --width 0.5 --seed 1
   scripts/torch_speed_run.py --data datasets/cifar10 --steps 50 --json losses.json
   scripts/torch_speed_run.py --data datasets/cifar10 --device cuda --precision fp16 --runs 5
+  scripts/torch_speed_run.py --data datasets/cifar10 --recipe muon
 
 It trains the same network on the same files by the same rule, with random numbers of its own (airbench94: Keller
 Jordan, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", arXiv 2404.00498, and its repository, cifar10-airbench).
-The learning rate and weight decay here are those of the mean loss, as ours. In fp16 weights and images are halves, and
-batch norm is f32, as in that repository. Prints accuracy with and without test-time augmentation, and seconds of
+Learning rates and weight decays here are those of the mean loss and of logits times 1/9, as ours. In fp16 weights and
+images are halves, and batch norm is f32, as in that repository; Newton-Schulz is in bf16 then. Prints accuracy with and without test-time augmentation, and seconds of
 training alone, and of all that the published rule times: whitening, training and the last evaluation. The first run of
 a program also waits for kernels to be loaded, chosen and compiled; --runs tells what the others take.
 """
@@ -27,12 +28,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "parity"))
 
 import torch_models
+import torch_muon
 from command_line import Parser, check_output, complain, positive_number, run, whole_number, write_json
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 WHITENING_IMAGES, WHITENING_EPS = 5000, 5e-4
-BATCH, MOMENTUM, LABEL_SMOOTHING = 1024, 0.85, 0.2
+BATCH = {"airbench94": 1024, "muon": 2000}
+EPOCHS = {"airbench94": 9.9, "muon": 8}
+MOMENTUM, LABEL_SMOOTHING = 0.85, 0.2
 LR, WEIGHT_DECAY, BIAS_FACTOR = 1.5, 1.330e-3, 64
+MUON_LR, MUON_MOMENTUM, MUON_EPS = 0.24, 0.6, 5e-11
+MUON_BIAS_LR, MUON_HEAD_FACTOR, MUON_BIAS_DECAY, MUON_HEAD_DECAY = 106, 0.015624, 3.774e-5, 2.415e-3
 WARMUP_SHARE, FIRST_FACTOR, LAST_FACTOR = 0.23, 0.2, 0.07
 LOOKAHEAD_EVERY, LOOKAHEAD_BASE = 5, 0.95
 WHITENING_BIAS_EPOCHS = 3
@@ -92,7 +98,9 @@ class Augmentation:
         return torch.where(flipped[:, None, None, None], images.flip(-1), images)
 
 
-def schedule_factor(step, steps):
+def schedule_factor(recipe, step, steps):
+    if recipe == "muon":
+        return max(1 - step / steps, 0)
     warmup = int(WARMUP_SHARE * steps)
     if step < warmup:
         return FIRST_FACTOR + (1 - FIRST_FACTOR) * step / warmup
@@ -120,6 +128,27 @@ class Lookahead:
     def copy_back(self):
         for live, slow in zip(self.live, self.slow):
             live.copy_(slow)
+
+
+def make_muon(model, dtype):
+    """Filters first; then biases, that of the whitening in a group of its own, and the last layer."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    first = model[0].bias
+    groups = [
+        {"params": [p for p in trained if p.ndim == 4], "factor": 1.0},
+        {"params": [p for p in trained if p.ndim == 1 and p is not first], "factor": 1.0, "weight_decay": MUON_BIAS_DECAY},
+        {"params": [p for p in trained if p.ndim == 2], "factor": MUON_HEAD_FACTOR, "weight_decay": MUON_HEAD_DECAY},
+        {"params": [first], "factor": 1.0, "weight_decay": MUON_BIAS_DECAY, "ends_early": True},
+    ]
+    return torch_muon.Muon(
+        groups,
+        MUON_LR,
+        MUON_MOMENTUM,
+        aux_lr=MUON_BIAS_LR,
+        aux_momentum=MOMENTUM,
+        eps=MUON_EPS,
+        dtype=torch.bfloat16 if dtype == torch.float16 else None,
+    )
 
 
 def make_optimizer(model):
@@ -186,9 +215,12 @@ def train(arguments, seed):
     start = seconds_now(device)
     network[0].weight.data.copy_(whitening_filters(images[:WHITENING_IMAGES]))
     images = images.to(dtype)
-    batches = len(images) // BATCH
-    steps = math.ceil(arguments.epochs * batches)
-    optimizer, lookahead = make_optimizer(network), Lookahead(network, steps)
+    is_muon, batch_size = arguments.recipe == "muon", BATCH[arguments.recipe]
+    batches = len(images) // batch_size
+    steps = math.ceil((arguments.epochs or EPOCHS[arguments.recipe]) * batches)
+    optimizer = make_muon(network, dtype) if is_muon else make_optimizer(network)
+    lookahead = None if is_muon else Lookahead(network, steps)
+    base_lr = MUON_LR if is_muon else LR
     augmentation = Augmentation(images, generator)
     losses = []
     begun = seconds_now(device)
@@ -197,20 +229,22 @@ def train(arguments, seed):
         if batch == 0:
             order = torch.randperm(len(images), generator=generator, device=device)
             network[0].bias.requires_grad = epoch < WHITENING_BIAS_EPOCHS
-        numbers = order[batch * BATCH : (batch + 1) * BATCH]
+        numbers = order[batch * batch_size : (batch + 1) * batch_size]
         shown = augmentation.batch(numbers, epoch).contiguous(memory_format=torch.channels_last)
         for options in optimizer.param_groups:
-            options["lr"] = LR * options["factor"] * schedule_factor(step, steps)
+            length = WHITENING_BIAS_EPOCHS * batches if options.get("ends_early") else steps
+            options["lr"] = base_lr * options["factor"] * schedule_factor(arguments.recipe, step, length)
         optimizer.zero_grad(set_to_none=True)
         loss = functional.cross_entropy(model(shown).float(), labels[numbers], label_smoothing=LABEL_SMOOTHING)
         loss.backward()
         optimizer.step()
-        lookahead.after(step + 1)
+        if lookahead:
+            lookahead.after(step + 1)
         losses.append(loss.detach())  # read at the end: nothing waits for the device within a step
         if not arguments.quiet and (step + 1) % (10 if device.type == "cpu" else 100) == 0:
             now = seconds_now(device)
             print(f"step {step + 1}/{steps}  loss {losses[-1]:.4f}  {now - begun:.0f} s", file=sys.stderr, flush=True)
-    if not arguments.steps:
+    if lookahead and not arguments.steps:
         lookahead.copy_back()
     trained = seconds_now(device)
     with_views = accuracy(network, test_images, test_labels, 6)
@@ -230,7 +264,8 @@ def main():
     parser = Parser(__doc__)
     parser.add_argument("--data", type=Path, default=Path("datasets/cifar10"), help="folder of CIFAR-10's binary files")
     parser.add_argument("--width", type=positive_number, default=1.0, help="factor of the numbers of channels (default 1)")
-    parser.add_argument("--epochs", type=positive_number, default=9.9, help="default 9.9")
+    parser.add_argument("--recipe", choices=tuple(BATCH), default="airbench94", help="default airbench94")
+    parser.add_argument("--epochs", type=positive_number, help="default 9.9, of muon 8")
     parser.add_argument("--steps", type=whole_number(0), default=0, help="stop behind so many steps; 0: not before the end")
     parser.add_argument("--seed", type=whole_number(0), default=1)
     parser.add_argument("--runs", type=whole_number(1), default=1, help="so many, of this seed and those behind it")
@@ -268,7 +303,7 @@ def main():
         )
         if arguments.json:
             about = {"torch": torch.__version__, "device": arguments.device, "precision": arguments.precision}
-            about |= {"width": arguments.width, "compile": arguments.compile, "tf32": arguments.tf32}
+            about |= {"recipe": arguments.recipe, "width": arguments.width, "compile": arguments.compile, "tf32": arguments.tf32}
             write_json("--json", arguments.json, about | {"runs": results})
 
 

@@ -3,6 +3,7 @@
 #include "tandem/optim/adam.h"
 #include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/lookahead.h"
+#include "tandem/optim/muon.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 #include "tests/parity/parity_runner.h"
@@ -39,6 +40,15 @@ std::unique_ptr<Optimizer> make_optimizer(const json& o, std::vector<Tensor> par
   }
   if (name == "adam") return std::make_unique<Adam>(std::move(parameters), adam_options(o, AdamOptions{}));
   if (name == "adamw") return std::make_unique<AdamW>(std::move(parameters), adam_options(o, AdamWOptions{}));
+  if (name == "muon") {
+    MuonOptions options{.lr = o.at("lr"), .aux_lr = o.at("aux_lr")};
+    options.momentum = o.value("momentum", options.momentum);
+    options.weight_decay = o.value("weight_decay", options.weight_decay);
+    options.newton_schulz.eps = o.value("eps", options.newton_schulz.eps);
+    options.aux_momentum = o.value("aux_momentum", options.aux_momentum);
+    options.aux_weight_decay = o.value("aux_weight_decay", options.aux_weight_decay);
+    return std::make_unique<Muon>(std::move(parameters), options);
+  }
   require(name == "rmsprop", "unknown optimizer '{}'", name);
   RMSpropOptions options{.lr = o.at("lr")};
   options.alpha = o.value("alpha", options.alpha);

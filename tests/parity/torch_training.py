@@ -4,6 +4,8 @@ import torch
 from torch.nn import functional
 from torch.optim import lr_scheduler
 
+from torch_muon import Muon
+
 
 class Stepper:
     """An optimizer with its schedule: one step() of both."""
@@ -34,6 +36,7 @@ def make_optimizer(parameters, description, schedule):
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
         "rmsprop": torch.optim.RMSprop,
+        "muon": Muon,
     }
     groups = description.get("groups", [])
     if groups:
