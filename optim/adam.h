@@ -20,6 +20,8 @@ struct AdamOptions {
 /// on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
+
+#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     Adam optimizer({w}, {.lr = 0.1});
 ///     optimizer.zero_grad();
@@ -38,7 +40,8 @@ class Adam : public Optimizer {
   Adam(const std::string& name, std::vector<Tensor> parameters, const AdamOptions& options,
        bool decoupled_weight_decay);
   void update(std::span<const Update> updates) override;
-  bool looks_at_skip() const override { return true; }
+  /// Not for a class that is derived from this one, whose update() may do more.
+  bool looks_at_skip() const override { return typeid(*this) == typeid(Adam); }
   void check_group(const ParameterGroup& group) const override;
 
  private:
@@ -62,6 +65,9 @@ class AdamW : public Adam {
  public:
   /// Throws as Adam does.
   explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
+
+ protected:
+  bool looks_at_skip() const override { return typeid(*this) == typeid(AdamW); }
 };
 
 }  // namespace tandem::optim

@@ -17,7 +17,8 @@ FiniteCheck::FiniteCheck(std::span<const Tensor> tensors) : answer_(std::make_sh
   answer_->found = found;
   answer_->here = Tensor::empty({}, {.dtype = DType::i32, .pinned = true});
   answer_->here.copy_from_async(found);
-  answer_->arrived.record(current_stream(found.device()));
+  answer_->asked = current_stream(found.device());
+  answer_->arrived.record(answer_->asked);
 }
 
 bool FiniteCheck::passed() const {
@@ -32,6 +33,14 @@ bool FiniteCheck::passed() const {
 
 bool FiniteCheck::is_known() const { return answer_ == nullptr || answer_->is_known; }
 
-Tensor FiniteCheck::found() const { return answer_ == nullptr ? Tensor() : answer_->found; }
+Tensor FiniteCheck::found() const {
+  if (answer_ == nullptr || !answer_->found.defined()) return {};
+  const Stream now = current_stream(answer_->found.device());
+  if (!(now == answer_->asked)) {
+    now.wait(answer_->arrived);
+    answer_->found.storage()->record_stream(now);
+  }
+  return answer_->found;
+}
 
 }  // namespace tandem::optim

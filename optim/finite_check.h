@@ -28,12 +28,14 @@ class FiniteCheck {
   operator bool() const { return passed(); }  // NOLINT(google-explicit-constructor): it stands for a bool
   /// Whether passed() does not wait.
   bool is_known() const;
-  /// For kernels: i32, rank 0, on the GPU that was asked; not 0 where something is not finite. Undefined on the CPU.
+  /// For kernels on the current stream: i32, rank 0, on the GPU that was asked; not 0 where something is not finite.
+  /// Undefined on the CPU.
   Tensor found() const;
 
  private:
   struct Answer {
     Tensor found, here;  // on the GPU, and its copy on the CPU
+    Stream asked;        // whose work finds the answer
     Event arrived;
     bool is_known = false, passed = true;
   };

@@ -177,18 +177,21 @@ void Optimizer::step_if(const FiniteCheck& check) {
   settle_counts();
   std::vector<std::int64_t> before;
   for (const ParameterState& state : states_) before.push_back(state.step);
+  const auto note_counts = [&] {
+    skip_ = {};
+    unsettled_.emplace(check);
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      if (states_[i].step != before[i]) unsettled_->parameters.push_back(i);
+    }
+  };
   skip_ = check.found();
   try {
     take_step();
   } catch (...) {
-    skip_ = {};
+    note_counts();  // kernels of the groups before may have skipped as well
     throw;
   }
-  skip_ = {};
-  unsettled_.emplace(check);
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].step != before[i]) unsettled_->parameters.push_back(i);
-  }
+  note_counts();
 }
 
 void Optimizer::settle_counts() const {

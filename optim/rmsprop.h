@@ -19,6 +19,8 @@ struct RMSpropOptions {
 /// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
+
+#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     RMSprop optimizer({w}, {.lr = 0.1, .alpha = 0.75});
 ///     optimizer.zero_grad();
@@ -33,7 +35,8 @@ class RMSprop : public Optimizer {
 
  protected:
   void update(std::span<const Update> updates) override;
-  bool looks_at_skip() const override { return true; }
+  /// Not for a class that is derived from this one, whose update() may do more.
+  bool looks_at_skip() const override { return typeid(*this) == typeid(RMSprop); }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
 

@@ -18,6 +18,8 @@ struct SGDOptions {
 /// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
+
+#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     SGD optimizer({w}, {.lr = 0.1, .momentum = 0.9});
 ///     optimizer.zero_grad();
@@ -32,7 +34,8 @@ class SGD : public Optimizer {
 
  protected:
   void update(std::span<const Update> updates) override;
-  bool looks_at_skip() const override { return true; }
+  /// Not for a class that is derived from this one, whose update() may do more.
+  bool looks_at_skip() const override { return typeid(*this) == typeid(SGD); }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
 

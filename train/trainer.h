@@ -182,8 +182,10 @@ class Trainer {
   /// Takes so many steps of the first epoch, or all of it if it has fewer, evaluates a batch, and puts everything back:
   /// what follows has the same bits as without. Then kernels are loaded and chosen and memory is there, so that the
   /// time of the first steps is that of the others. Before run() or fit(); nothing is reported. Functions of the
-  /// options are called as in any step. Throws Error for a number below 0, and what a step throws, behind which nothing
-  /// is put back. Collective.
+  /// options are called as in any step, and so are hooks and observers of modules (make a NanFinder behind it); the
+  /// scaler's skipped_steps() counts on. On several ranks not in the middle of an epoch that this trainer has begun,
+  /// where ranks have buffers of their own. Throws Error for a number below 0, and what a step throws, behind which
+  /// nothing is put back. Collective.
   void rehearse(std::int64_t steps);
 
   /// Optimizer steps in an epoch.

@@ -5,6 +5,7 @@
 #include "tandem/train/trainer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::train {
 
@@ -14,6 +15,8 @@ void Trainer::rehearse(std::int64_t steps) {
   check_optimizer();
   const NamedTensors state = clones_of(state_dict());
   const bool was_resumed = is_resumed_;
+  const double seconds = epoch_seconds_before_;
+  const std::int64_t last_epoch = std::exchange(last_epoch_, std::max(last_epoch_, epochs_done_ + 1));
   const std::int64_t accumulation = options_.accumulation, batches = parts_.train_loader.batches();
   {
     const layers::ModeScope modes(parts_.model);
@@ -39,6 +42,8 @@ void Trainer::rehearse(std::int64_t steps) {
   }
   load_state_dict(state);
   is_resumed_ = was_resumed;
+  epoch_seconds_before_ = seconds;
+  last_epoch_ = last_epoch;
   if (step_ == 0) {  // no schedule has set the rate yet
     parts_.optimizer.set_lr_factor(1.0);
     lr_ = parts_.optimizer.lr();

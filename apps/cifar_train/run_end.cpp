@@ -203,8 +203,6 @@ int train_to_the_end(const ReadyRun& run, const train::TrainObserver& given) {
   }
   train::Trainer& trainer = *run.parts.trainer;
   const std::int64_t steps_before = trainer.steps_done();
-  // What it throws has left nothing to be kept.
-  if (run.settings.trainer.epochs > 0) trainer.rehearse(run.settings.rehearsal_steps);
   train::EpochRecord last;
   try {
     last = trainer.run(observer);

@@ -143,6 +143,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, group, device);
   RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_logs_again(); },
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
+  // Before anybody looks at steps, as a profile does. What it throws has left nothing to be kept.
+  if (s.trainer.epochs > 0) trainer.rehearse(s.rehearsal_steps);
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
   const auto tell = [&reporter](const std::string& lines) { reporter.tell(lines); };

@@ -83,10 +83,10 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
                  item.max_exp_avg_sq);
     sizes.push_back(item.parameter.numel());
   }
-  check_skip(kOp, options.skip, items.empty() ? Device{} : items.front().parameter.device());
+  if (items.empty()) return;
+  check_skip(kOp, options.skip, items.front().parameter.device());
   if constexpr (kHasCuda)
-    if (!items.empty())
-      if (const CudaOp op{kOp, items.front().parameter}) return cuda::adam_step(items, options);
+    if (const CudaOp op{kOp, items.front().parameter}) return cuda::adam_step(items, options);
   if (is_skipped(options.skip)) return;
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const AdamItem& item = items[index];

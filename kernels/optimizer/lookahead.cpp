@@ -53,10 +53,10 @@ void lookahead_step(std::span<const LookaheadItem> items, double decay, const Te
     note_traffic(item.slow, item.slow, item.master.defined() ? item.master : item.weight, item.weight, item.master);
     sizes.push_back(item.weight.numel());
   }
-  check_skip(kOp, skip, items.empty() ? Device{} : items.front().weight.device());
+  if (items.empty()) return;
+  check_skip(kOp, skip, items.front().weight.device());
   if constexpr (kHasCuda)
-    if (!items.empty())
-      if (const CudaOp op{kOp, items.front().weight}) return cuda::lookahead_step(items, decay, skip);
+    if (const CudaOp op{kOp, items.front().weight}) return cuda::lookahead_step(items, decay, skip);
   if (is_skipped(skip)) return;
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     dispatch_floating(items[index].weight.dtype(), kOp, [&](auto tag) {

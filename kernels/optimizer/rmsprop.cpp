@@ -73,10 +73,10 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
                  item.grad_avg);
     sizes.push_back(item.parameter.numel());
   }
-  check_skip(kOp, options.skip, items.empty() ? Device{} : items.front().parameter.device());
+  if (items.empty()) return;
+  check_skip(kOp, options.skip, items.front().parameter.device());
   if constexpr (kHasCuda)
-    if (!items.empty())
-      if (const CudaOp op{kOp, items.front().parameter}) return cuda::rmsprop_step(items, options);
+    if (const CudaOp op{kOp, items.front().parameter}) return cuda::rmsprop_step(items, options);
   if (is_skipped(options.skip)) return;
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const RmspropItem& item = items[index];

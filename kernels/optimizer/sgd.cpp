@@ -62,10 +62,10 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
                  item.momentum_buffer, item.momentum_buffer);
     sizes.push_back(item.parameter.numel());
   }
-  check_skip(kOp, options.skip, items.empty() ? Device{} : items.front().parameter.device());
+  if (items.empty()) return;
+  check_skip(kOp, options.skip, items.front().parameter.device());
   if constexpr (kHasCuda)
-    if (!items.empty())
-      if (const CudaOp op{kOp, items.front().parameter}) return cuda::sgd_step(items, options);
+    if (const CudaOp op{kOp, items.front().parameter}) return cuda::sgd_step(items, options);
   if (is_skipped(options.skip)) return;
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const SgdItem& item = items[index];

@@ -183,6 +183,59 @@ TEST_CASE("an optimizer that does not look at the answer itself is called for st
   CHECK(optimizer.steps() == 2);
 }
 
+namespace {
+
+/// SGD with something of its own.
+class CountingSgd final : public optim::SGD {
+ public:
+  explicit CountingSgd(const Tensor& parameter) : SGD({parameter}, {.lr = 1.0}) {}
+  int updates = 0;
+
+ protected:
+  void update(std::span<const Update> updates_due) override {
+    ++updates;
+    SGD::update(updates_due);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what is derived from SGD is called for steps that are taken only, too", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu}));
+  CountingSgd optimizer(parameter);
+  GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 1.0});
+  for (const double gradient : {1.0, static_cast<double>(INFINITY), 2.0}) {
+    autograd::set_grad(parameter, Tensor::full({3}, gradient, parameter.options()));
+    scaler.step(optimizer);
+    scaler.update();
+  }
+  CHECK(optimizer.updates == 2);
+  CHECK(parameter.to_vector<float>() == std::vector<float>(3, -3.0f));
+}
+
+// On the simulator a race would be found.
+TEST_CASE("a step on another stream than its check waits for that", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({5000}, {.device = kGpu}));
+  optim::SGD sgd({parameter}, {.lr = 1.0});
+  GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 1.0});
+  autograd::set_grad(parameter, Tensor::full({5000}, static_cast<double>(INFINITY), parameter.options()));
+  Event gradients_done;
+  gradients_done.record(current_stream(kGpu));
+  scaler.unscale(sgd);
+  const Stream other(kGpu);
+  other.wait(gradients_done);
+  {
+    const StreamScope scope(other);
+    CHECK_FALSE(scaler.step(sgd).passed());
+    other.synchronize();
+  }
+  scaler.update();
+  CHECK(parameter.to_vector<float>() == std::vector<float>(5000, 0.0f));
+  CHECK(sgd.steps() == 0);
+}
+
 TEST_CASE("a group freezes at its step, also where the steps before it were skipped on a GPU", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   const Tensor weight = autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu}));
