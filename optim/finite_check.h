@@ -12,7 +12,9 @@ namespace tandem::optim {
 /// The answer to the question whether tensors hold finite numbers only. On the CPU it is known at once. A GPU is asked
 /// behind the work that it has, and goes on: its kernels look at found(), and the host waits only if it asks passed().
 /// A handle: copies share the answer. Example:
-///     const Tensor good = Tensor::full({3}, 1.0), bad = Tensor::full({3}, INFINITY);
+///     #include <limits>
+///     const Tensor good = Tensor::full({3}, 1.0);
+///     const Tensor bad = Tensor::full({3}, std::numeric_limits<double>::infinity());
 ///     const bool first = FiniteCheck(std::vector<Tensor>{good}).passed();        // true
 ///     const bool second = FiniteCheck(std::vector<Tensor>{good, bad}).passed();  // false
 class FiniteCheck {

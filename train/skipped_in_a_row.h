@@ -8,7 +8,17 @@
 namespace tandem::train {
 
 /// Counts steps that were not taken, from the last one back to one that was. Where a GPU has not answered yet for the
-/// last one, only those wait to whom it matters.
+/// last one, only those wait to whom it matters. Example:
+///     #include <limits>
+///     #include <vector>
+///     const std::vector<Tensor> good{Tensor::full({3}, 1.0)};
+///     const std::vector<Tensor> bad{Tensor::full({3}, std::numeric_limits<double>::infinity())};
+///     SkippedInARow skipped;
+///     skipped.add(optim::FiniteCheck(good));
+///     skipped.add(optim::FiniteCheck(bad));
+///     skipped.add(optim::FiniteCheck(bad));
+///     const std::int64_t count = skipped.count();  // 2
+///     const bool reaches = skipped.reaches(2);     // true
 class SkippedInARow {
  public:
   /// The next step.
