@@ -548,7 +548,7 @@ bench_speed_run() {
     return 77
   fi
   rm -rf "$work/speed-run"
-  live "$root/scripts/speed_run.py" --program "$build/apps/cifar_train" --runs 10 --out "$work/speed-run" -- --device cuda \
+  live "$root/scripts/speed_run.py" --runs 10 --out "$work/speed-run" --program "$build/apps/cifar_train" -- --device cuda \
     --precision bf16 --data "$data" || return
   mv "$work/speed-run/speed-run.json" "$results/speed_run.json"
   python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print("table: %.2f %%, %.2f s" % (r["accuracy_mean"], r["seconds_median"]))' \
