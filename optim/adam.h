@@ -3,6 +3,8 @@
 
 #include "tandem/optim/optimizer.h"
 
+#include <typeinfo>
+
 namespace tandem::optim {
 
 /// PyTorch's names and defaults.
@@ -20,8 +22,6 @@ struct AdamOptions {
 /// on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
-
-#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     Adam optimizer({w}, {.lr = 0.1});
 ///     optimizer.zero_grad();

@@ -3,6 +3,8 @@
 
 #include "tandem/optim/optimizer.h"
 
+#include <typeinfo>
+
 namespace tandem::optim {
 
 /// PyTorch's names and defaults.
@@ -19,8 +21,6 @@ struct RMSpropOptions {
 /// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
-
-#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     RMSprop optimizer({w}, {.lr = 0.1, .alpha = 0.75});
 ///     optimizer.zero_grad();

@@ -3,6 +3,8 @@
 
 #include "tandem/optim/optimizer.h"
 
+#include <typeinfo>
+
 namespace tandem::optim {
 
 /// PyTorch's names and defaults. Nesterov needs momentum > 0 and no dampening.
@@ -18,8 +20,6 @@ struct SGDOptions {
 /// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.
 /// Example:
 ///     #include "tandem/autograd/functions.h"
-
-#include <typeinfo>
 ///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
 ///     SGD optimizer({w}, {.lr = 0.1, .momentum = 0.9});
 ///     optimizer.zero_grad();

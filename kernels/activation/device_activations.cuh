@@ -31,7 +31,8 @@ struct Gelu {
 
   /// The part beyond |x| is exp(-x^2 / 2) times a function that falls slowly, here t times a polynomial of
   /// t = 1 / (1 + c |x|), minimax for |x| <= 14.5: relative error 2.6e-8, with rounding 2.6 ulp. Beyond 14.5 the part
-  /// is 0. Half the work of erfcf() and expf(), and nothing cancels where cdf is small.
+  /// is 0. Value and slope take one
+  /// exponential, and nothing cancels where cdf is small.
   __device__ static Normal normal(float x) {
     constexpr float kFactor = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
     const float density = expf(-0.5f * x * x);
