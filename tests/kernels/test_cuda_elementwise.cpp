@@ -107,6 +107,20 @@ TEST_CASE("element-wise kernels on CUDA equal the references on every shape and 
   }
 }
 
+TEST_CASE("GELU and its slope on CUDA keep their relative accuracy far from 0", "[cuda][elementwise]") {
+  if (!has_gpu()) return;
+  std::vector<float> values;  // below -12 the results come near to subnormal numbers
+  for (int i = -12 * 64; i <= 15 * 64; ++i) values.push_back(static_cast<float>(i) / 64.0f);
+  for (const double tiny : {1e-3, 1e-10, 1e-30}) values.insert(values.end(), {float(tiny), float(-tiny)});
+  const Tensor x = Tensor::from(values, {std::ssize(values)});
+  for (const MapCase& map : map_cases()) {
+    if (!map.name.starts_with("gelu")) continue;
+    INFO(map.name);
+    const Tensors in = map.inputs == 1 ? Tensors{x} : Tensors{x, Tensor::full(x.shape(), 1.0)};
+    CHECK(check_map(map, in, poisoned_on_gpu(x.shape(), DType::f32), false) == "");
+  }
+}
+
 TEST_CASE("element-wise kernels on CUDA take operands of any strides", "[cuda][elementwise]") {
   if (!has_gpu()) return;
   const Shape shape{2, 5, 3, 4};
