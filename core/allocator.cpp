@@ -4,6 +4,7 @@
 #include "tandem/core/cpu_allocator.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/device_query.h"
+#include "tandem/core/has_cuda.h"
 
 namespace tandem {
 

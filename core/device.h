@@ -4,12 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/config.h"
-
 namespace tandem {
-
-/// True where this build has CUDA devices, real or simulated ones. core/device_query.h tells whether the machine has.
-inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 
 /// Kinds of devices that a build can have.
 enum class DeviceType : std::uint8_t { cpu, cuda };

@@ -2,6 +2,7 @@
 #include "tandem/core/device_query.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/has_cuda.h"
 
 #include <fstream>
 #include <thread>

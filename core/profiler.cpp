@@ -2,6 +2,7 @@
 #include "tandem/core/profiler.h"
 
 #include "tandem/core/device.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/module_scope.h"
 #include "tandem/core/range_observer.h"
 #include "tandem/core/timeline.h"

@@ -4,6 +4,7 @@
 #include "tandem/core/allocator.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/error.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/timeline.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/core/has_cuda.h"
 
 #include <mutex>
 #include <vector>

@@ -1,6 +1,7 @@
 // Tensor: moving elements between layouts and devices, from and to C++ containers.
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/dtype_values.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/strided_copy.h"

@@ -1,6 +1,7 @@
 // Which way a dispatcher goes for tensors on a GPU.
 #pragma once
 
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/tensor.h"
 

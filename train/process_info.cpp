@@ -5,6 +5,7 @@
 #include "tandem/comm/launch/network_interface.h"
 #include "tandem/config.h"
 #include "tandem/core/device.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/memory.h"
 #include "tandem/kernels/implementations.h"
 #include "tandem/kernels/instruction_set.h"

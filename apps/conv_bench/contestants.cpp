@@ -5,6 +5,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/suggest.h"
 #include "tandem/kernels/activation/relu.h"
 #include "tandem/kernels/conv/cudnn/library_passes.h"

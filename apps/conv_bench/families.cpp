@@ -1,5 +1,6 @@
 // The families of convolutions as contestants: each by itself, whomever the rule would choose.
 #include "tandem/kernels/conv/families.h"
+#include "tandem/core/has_cuda.h"
 
 #include "tandem/core/device_query.h"
 #include "tandem/kernels/cast/float_runs.h"

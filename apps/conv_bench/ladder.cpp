@@ -1,6 +1,7 @@
 // The steps of the convolution ladder as contestants.
 #include "tandem/kernels/conv/ladder/ladder.h"
 #include "tandem/core/device_query.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/kernels/conv/families.h"
 
 #include "apps/conv_bench/contestants.h"

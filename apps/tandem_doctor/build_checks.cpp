@@ -7,6 +7,7 @@
 #include "tandem/config.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/memory.h"
 #include "tandem/data/encode_png.h"
 #include "tandem/kernels/conv/cudnn/conv_library.h"

@@ -13,6 +13,7 @@
 #include "tandem/core/dtype_values.h"
 #include "tandem/core/error.h"
 #include "tandem/core/half.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/height_width.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/named_tensors.h"

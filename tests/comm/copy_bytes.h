@@ -1,6 +1,7 @@
 // Copies by address, as a library does them, in the order of a stream.
 #pragma once
 
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/stream.h"
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // Device names as users write them, and what is said of devices that are not there.
 #include "tandem/core/device_query.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/core/parse_device.h"
 #include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
