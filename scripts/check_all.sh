@@ -12,7 +12,8 @@ export TANDEM_WERROR=ON
 
 steps() {
   step long "the long tests of preset cpu, which scripts/test.sh leaves out" scripts/test.sh --label-regex '^long$'
-  step asan-long "tests of whole programs, and the long ones, under AddressSanitizer" scripts/check_builds.sh --long asan
+  step asan "unit tests of core/, kernels/, autograd/ and data/ and the op table under AddressSanitizer" scripts/check_builds.sh asan
+  step asan-long "all other tests, and the long ones, under AddressSanitizer" scripts/check_builds.sh --long asan
   step simulated-long "the long tests of preset simulated" scripts/check_builds.sh --long simulated
   # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
   step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie scripts/run.sh "scripts/test.sh --all"
@@ -107,7 +108,7 @@ check_old_processor() {
 check_cuda_consumer() {
   command -v nvcc >/dev/null || { echo "there is no nvcc"; return 77; }
   local build step
-  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" && build=$(scripts/build.sh cuda tandem_train) || return
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a && build=$(scripts/build.sh cuda tandem_train) || return
   for step in install cmake functor; do
     CXX=${CXX:-g++} CUDA=ON tests/consumer/check_program.sh "$step" . "$build" "$build/consumer" || return
   done

@@ -3,7 +3,8 @@
 #   minimal  a compiler and the small libraries: no oneDNN, MPI, CUDA, libpng or libjpeg; builds and trains for a moment,
 #            as does a program of another project with what it installs
 #   shared   shared libraries: their names, and a program of another project that uses them, on one rank and on two
-#   asan     the unit suite, and a short training, under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
+#   asan     unit tests of core/, kernels/, autograd/ and data/ and the op table under AddressSanitizer and
+#            UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
@@ -12,7 +13,7 @@
 #   tidy     clang-tidy is silent about the libraries and programs
 # usage: scripts/check_builds.sh [--long] [minimal|shared|asan|tsan|simulated|cuda|sources|tidy ...]
 # Without a name: all but tsan. With --long, of asan and simulated only what is left out without it: the long tests (label
-# `long`), and of asan all tests that start programs.
+# `long`), and of asan a short training, unit tests of the other folders, and all tests that start programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,16 +46,19 @@ run_tests() { scripts/run_ctest.sh "$@"; }
 run_some_tests() { TANDEM_CI=0 scripts/run_ctest.sh "$@"; }
 
 check_asan() {
-  local build
+  local build part parts=(core kernels autograd op_cases data) first targets=()
+  first="^($(IFS='|'; echo "${parts[*]}")):"
   if [ "$long" -eq 1 ]; then
     build=$(scripts/build.sh asan)
-    run_tests "$build" --label-exclude '^(unit|no-asan)$'
-    run_tests "$build" --label-regex '^unit$' --label-regex '^long$' --label-exclude '^no-asan$'
-  else
-    build=$(scripts/build.sh asan unit_suite cifar_train)
     "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 256 --limit-test 128 \
       --epochs 1 --replicas 2
-    run_tests "$build" --label-regex '^unit$' --label-exclude '^(long|no-asan)$'
+    run_tests "$build" --label-exclude '^(unit|no-asan)$'
+    run_tests "$build" --label-regex '^unit$' --label-exclude '^no-asan$' --exclude-regex "$first"
+    run_tests "$build" --label-regex '^unit$' --label-regex '^long$' --label-exclude '^no-asan$' --tests-regex "$first"
+  else
+    for part in "${parts[@]}"; do targets+=("tandem_${part}_tests"); done
+    build=$(scripts/build.sh asan "${targets[@]}")
+    run_some_tests "$build" --label-regex '^unit$' --label-exclude '^(long|no-asan)$' --tests-regex "$first"
   fi
 }
 
@@ -72,8 +76,7 @@ check_cuda() {
   fi
   local build log=build/cuda-build.log
   mkdir -p build
-  # Host code as in preset simulated, from which the compiler cache has most of it.
-  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" >/dev/null
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a >/dev/null
   if ! build=$(scripts/build.sh cuda tandem_kernels tandem_comm cifar_train device_query 2>"$log"); then
     cat "$log" >&2
     return 1

@@ -37,9 +37,12 @@ expect 0 "ctest: ;" test.sh --all
 expect 0 "ctest: -E parity;" test.sh --all -E parity
 expect 0 "ctest: -R ring;" test.sh -R ring
 CODE=8 expect 8 "ctest: -R ring;" test.sh -R ring
-expect 0 "== check_builds: asan;trains;ctest: --label-regex ^unit\$ --label-exclude ^(long|no-asan)\$;" check_builds.sh asan
-expect 0 "== check_builds: asan;ctest: --label-exclude ^(unit|no-asan)\$;ctest: --label-regex ^unit\$ --label-regex ^long\$ --label-exclude ^no-asan\$;" \
-  check_builds.sh --long asan
+parts='^(core|kernels|autograd|op_cases|data):'
+expect 0 "== check_builds: asan;ctest: --label-regex ^unit\$ --label-exclude ^(long|no-asan)\$ --tests-regex $parts;" check_builds.sh asan
+rest="ctest: --label-exclude ^(unit|no-asan)\$;"
+rest+="ctest: --label-regex ^unit\$ --label-exclude ^no-asan\$ --exclude-regex $parts;"
+rest+="ctest: --label-regex ^unit\$ --label-regex ^long\$ --label-exclude ^no-asan\$ --tests-regex $parts;"
+expect 0 "== check_builds: asan;trains;$rest" check_builds.sh --long asan
 expect 0 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-exclude ^long\$;coverage;" check_builds.sh simulated
 expect 0 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-regex ^long\$;" check_builds.sh --long simulated
 CODE=8 expect 8 "== check_builds: simulated;ctest: --label-regex ^simulated\$ --label-exclude ^long\$;" check_builds.sh simulated
