@@ -70,13 +70,17 @@ void Heartbeats::beat() {
   send();
 }
 
-void Heartbeats::finish() {
+void Heartbeats::tell() {
   const std::string all = frame_of(encode_ranks(board_->look_here()));
   for (FarHost& host : hosts_) {
     host.unsent += all;
     host.link.send(host.unsent);
-    host.link.finish();
   }
+}
+
+void Heartbeats::finish() {
+  tell();
+  for (FarHost& host : hosts_) host.link.finish();
 }
 
 void Heartbeats::send() {

@@ -36,12 +36,13 @@ class Heartbeats {
 
   /// Reads what has come, and sends what is due. Never waits.
   void beat();
-  /// Sends now what this host's ranks show.
-  void send();
+  /// Sends now what this host's ranks show, behind what has not gone yet.
+  void tell();
   /// The same for the last time: that this rank has left.
   void finish();
 
  private:
+  void send();
   void read(FarHost& host, std::int64_t now);
   void judge(const FarHost& host, std::int64_t now);
 

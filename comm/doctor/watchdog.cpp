@@ -128,7 +128,7 @@ bool Watchdog::look() {
   const Diagnosis diagnosis =
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
   board_->mine().has_found_fault.store(1, std::memory_order_release);
-  if (heartbeats_) heartbeats_->send();  // before others see this process end
+  if (heartbeats_) heartbeats_->tell();  // before others see this process end
   handler_(group, diagnosis, is_teller(group, board_->place().rank));
   return true;
 }

@@ -270,7 +270,7 @@ TEST_CASE("what heartbeats cost", "[.timing]") {
   };
   const double idle = seconds([&] { low.beat(); });
   double both = 0.0;
-  for (int round = 0; round < 10; ++round) both += seconds([&] { high.send(), low.beat(); }) / 10.0;
+  for (int round = 0; round < 10; ++round) both += seconds([&] { high.tell(), low.beat(); }) / 10.0;
   WARN("a look for news " << idle / kTimes * 1e6 << " us, sending one rank and taking it in " << both / kTimes * 1e6
                           << " us; " << frame_of(encode_ranks(there->look_here())).size() << " bytes");
   CHECK(here->look().ranks[1].is_known);
