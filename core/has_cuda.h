@@ -8,7 +8,7 @@ namespace tandem {
 
 /// True where this build has CUDA devices, real or simulated ones. core/device_query.h tells whether the machine has.
 /// Example:
-///     if constexpr (kHasCuda) check_device(Device{DeviceType::cuda});
+///     constexpr int kinds_of_devices = kHasCuda ? 2 : 1;
 inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 
 }  // namespace tandem
