@@ -12,6 +12,9 @@ export TANDEM_WERROR=ON
 
 steps() {
   step long "the long tests of preset cpu, which scripts/test.sh leaves out" scripts/test.sh --label-regex '^long$'
+  step simulated "kernels on the simulated GPU, every access checked" scripts/check_builds.sh simulated
+  step cuda "every kernel compiles and links for real GPUs" scripts/check_builds.sh cuda
+  step tidy "clang-tidy is silent about the libraries and programs" scripts/check_builds.sh tidy
   step asan "unit tests of core/, kernels/, autograd/ and data/ and the op table under AddressSanitizer" scripts/check_builds.sh asan
   step asan-long "all other tests, and the long ones, under AddressSanitizer" scripts/check_builds.sh --long asan
   step simulated-long "the long tests of preset simulated" scripts/check_builds.sh --long simulated
