@@ -173,7 +173,8 @@ class Watch {
     // Where a process has ended, a launcher ends this one soon.
     if (options_.on_fault || (!fault->is_final && soon(kForOthers, [&] { return !do_others_wait(); })))
       return fault->cause;
-    // The watchdog tells the other hosts, then ends this process: an end of which they know no cause would be taken for one.
+    // The watchdog tells the other hosts, then ends this process: an end of which they know no cause would be taken for
+    // one.
     status().has_found_fault.store(1, std::memory_order_release);
     soon(kForWatchdog, [] { return false; });
     return fault->cause;
