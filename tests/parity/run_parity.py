@@ -22,7 +22,7 @@ GROUPS = {
     "layers": ("layer_cases", "model_cases"),
     "optimizers": ("optimizer_cases",),
     "training": ("training_cases", "recipe_cases"),
-    "short_training": ("short_training_cases", "recipe_cases"),
+    "short_training": ("short_training_cases",),
 }
 WHOLE_GROUPS = ("ops", "layers", "optimizers", "training")
 
