@@ -1,8 +1,8 @@
 // The families of convolutions as contestants: each by itself, whomever the rule would choose.
 #include "tandem/kernels/conv/families.h"
-#include "tandem/core/has_cuda.h"
 
 #include "tandem/core/device_query.h"
+#include "tandem/core/has_cuda.h"
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/conv/plan.h"
 
