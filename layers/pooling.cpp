@@ -17,6 +17,7 @@ std::string text_of(std::string_view name, const kernels::Pool2dOptions& options
   if (options.padding != 0) {
     text += fmt::format(", padding {}x{}", options.padding.height, options.padding.width);
   }
+  if (options.ceil_mode) text += ", ceil mode";
   return text + ")";
 }
 

@@ -103,6 +103,9 @@ inline constexpr const char* kNoRunDirectory = "none";
 /// Binds every option to its field.
 void describe_options(OptionTable& table, Settings& settings);
 
+/// Of these, the ones that say where a run takes place and what it leaves: ranks, devices, checkpoints, output.
+void describe_run_options(OptionTable& table, Settings& settings);
+
 /// Fills in the defaults that depend on other options and on the number of ranks, and refuses combinations that make no
 /// sense. Values themselves were checked as they were read. Throws Error.
 void resolve(Settings& settings, std::int64_t ranks);

@@ -227,6 +227,8 @@ TEST_CASE("one number sets the height and the width of a window") {
   CHECK(ConvTranspose2d(transposed, initializer)(integers({1, 2, 4, 5}, 1)).shape() == Shape{1, 3, 8, 10});
   CHECK(MaxPool2d({.kernel = 3, .stride = 1, .padding = 1}).describe() ==
         "MaxPool2d(kernel 3x3, stride 1x1, padding 1x1)");
+  CHECK(MaxPool2d({.kernel = 3, .stride = 2, .ceil_mode = true}).describe() ==
+        "MaxPool2d(kernel 3x3, stride 2x2, ceil mode)");
   CHECK(HeightWidth{1, 2} != HeightWidth{2, 1});
   CHECK((HeightWidth{1, 2}[0] == 1 && HeightWidth{1, 2}[1] == 2));
 }
