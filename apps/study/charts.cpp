@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace tandem::study {
@@ -22,6 +23,7 @@ namespace {
 
 using train::plot::LineChart;
 using train::plot::Series;
+using train::plot::Unit;
 using train::report::kChartWidth;
 
 std::size_t index_of(const Results& results, const std::string& measure) {
@@ -57,17 +59,24 @@ LineChart curves(const Results& results, const Measure& measure) {
   return chart;
 }
 
-/// A logarithmic axis where the largest value is at least 8 times the smallest.
-bool suits_logarithm(const std::vector<Series>& all) {
+/// A line that has no points yet, told from the others by colour and dashes.
+Series series_of(std::size_t number) {
+  Series series{"", train::plot::series_colour(number), {}, {}};
+  series.dashed = train::plot::is_series_dashed(number);
+  return series;
+}
+
+/// A logarithmic axis where the largest value is so many times the smallest, or more.
+bool suits_logarithm(const std::vector<Series>& all, std::vector<double> Series::* values, double times) {
   double least = std::numeric_limits<double>::infinity(), most = 0.0;
   for (const Series& series : all) {
-    for (const double x : series.x) {
-      least = std::min(least, x);
-      most = std::max(most, x);
+    for (const double value : series.*values) {
+      if (!std::isfinite(value)) continue;
+      least = std::min(least, value);
+      most = std::max(most, value);
     }
   }
-  constexpr double kWideRange = 8.0;
-  return least > 0.0 && most >= kWideRange * least;
+  return least > 0.0 && most >= times * least;
 }
 
 void sort_by_x(Series& series) {
@@ -98,7 +107,7 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
     if (found == others.end()) {
       found = others.insert(found, rest);
       names.push_back(label_of(rest));
-      chart.series.push_back({"", train::plot::series_colour(names.size() - 1), {}, {}});
+      chart.series.push_back(series_of(names.size() - 1));
     }
     Series& series = chart.series[static_cast<std::size_t>(found - others.begin())];
     const Sample& sample = results.points[i].samples[index];
@@ -109,7 +118,10 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
     series.high.push_back(sample.mean + spread);
   }
   for (Series& series : chart.series) sort_by_x(series);
-  chart.x.logarithmic = suits_logarithm(chart.series);
+  chart.x.logarithmic = suits_logarithm(chart.series, &Series::x, 8.0);
+  if (plot.over.ends_with("-bytes")) chart.x.unit = Unit::bytes;
+  const bool is_share = chart.y.unit == Unit::percent;
+  chart.y.logarithmic = chart.x.logarithmic && !is_share && suits_logarithm(chart.series, &Series::y, 50.0);
   if (names.size() > 1) name_series(chart, names);
   return chart;
 }
@@ -130,7 +142,7 @@ LineChart lines_of_runs(const Results& results, const RunLine& line) {
       for (const auto& [x, y] : line.points(*seed.run.data)) values[x].push_back(y);
     }
     if (values.empty()) continue;
-    Series series{"", train::plot::series_colour(names.size()), {}, {}};
+    Series series = series_of(names.size());
     for (const auto& [x, all] : values) {
       series.x.push_back(x);
       series.y.push_back(sample_of(all).mean);

@@ -24,9 +24,9 @@ a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: un
 .reading ul { margin: 0; padding-left: 20px; } .reading li { margin: 0 0 6px; max-width: 90ch; } .reading li:last-child { margin-bottom: 0; }
 section > .card, section > .grid, section > details, section > .verdict, section > .banner { margin-top: 18px; }
 details > summary { cursor: pointer; color: var(--muted); font-size: 14px; } details[open] > summary { margin-bottom: 10px; }
-td, th { white-space: nowrap; }
+@media screen { td, th { white-space: nowrap; } }
 @media screen and (max-width: 720px) { .stack td:first-child[data-name]::before { content: attr(data-name) "\00a0\00a0"; font-weight: 400; } }
-@media print { details { display: none; } }
+@media print { details { display: none; } .question, .banner { break-after: avoid; } .verdict.reading { break-inside: auto; } }
 )css";
 
 std::string heading_of(const Study& study) {

@@ -18,6 +18,8 @@ namespace {
 using train::plot::number_text;
 using train::plot::Unit;
 
+bool is_clear(Certainty certainty) { return certainty == Certainty::higher || certainty == Certainty::lower; }
+
 /// "a, b and c"
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -81,11 +83,15 @@ class Reading {
     return own.empty() ? label(point) : label_of(own);
   }
 
-  /// "+1.20 points", "1.50 x"
-  std::string change(std::size_t measure, const Sample& own, const Sample& other) const {
-    if (unit(measure) != Unit::percent && own.mean > 0.0 && other.mean > 0.0)
-      return own.mean / other.mean < 0.1 ? fmt::format("{:.2g} x", own.mean / other.mean)
-                                         : fmt::format("{:.2f} x", own.mean / other.mean);
+  /// "+1.20 points", "1.50 x"; of a difference that is clear, as many digits as show one.
+  std::string change(std::size_t measure, const Sample& own, const Sample& other, bool is_clear) const {
+    if (unit(measure) != Unit::percent && own.mean > 0.0 && other.mean > 0.0) {
+      const double ratio = own.mean / other.mean;
+      if (ratio < 0.1) return fmt::format("{:.2g} x", ratio);
+      int digits = 2;
+      while (is_clear && digits < 6 && std::abs(ratio - 1.0) < 0.5 * std::pow(10.0, -digits)) ++digits;
+      return fmt::format("{:.{}f} x", ratio, digits);
+    }
     return difference_text(own.mean - other.mean, unit(measure));
   }
 
@@ -127,7 +133,7 @@ class Reading {
       const Certainty certainty = difference_of(own, reference).certainty;
       std::string text = label_against(point, baseline);
       if (certainty != Certainty::missing && certainty != Certainty::same)
-        text += " (" + change(measure, own, reference) + ")";
+        text += " (" + change(measure, own, reference, is_clear(certainty)) + ")";
       groups[certainty].push_back(text);
       if (certainty == Certainty::noise) fewest = std::min(fewest, own.count);
     }

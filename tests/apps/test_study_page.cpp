@@ -67,6 +67,20 @@ TEST_CASE("a line goes over its dimension in order, one for each of the others, 
   CHECK(chart.series[1].y == std::vector<double>{46.0, 41.0});
 }
 
+TEST_CASE("a line over bytes has round numbers of them, and wide figures get a logarithmic axis") {
+  const Study study = test::study_of(
+      "title = \"T\"\nprogram = \"allreduce_bench\"\nmeasure = \"all_reduce_seconds\"\nplot = \"line seconds over "
+      "min-bytes\"\n[grid]\nmin-bytes = [1024, 16384, 262144]\n");
+  const auto chart = [&](double slowest) {
+    return line_chart(
+        test::results_of(study, {{finished_run(1.0, 1.0)}, {finished_run(1.0, 4.0)}, {finished_run(1.0, slowest)}}),
+        {PlotKind::line, "seconds", "min-bytes"});
+  };
+  CHECK(chart(60.0).x.unit == train::plot::Unit::bytes);
+  CHECK(chart(60.0).y.logarithmic);
+  CHECK_FALSE(chart(40.0).y.logarithmic);
+}
+
 TEST_CASE("a variant that does not vary what a line goes over has no place on it") {
   const Study study = test::study_of(
       "title = \"T\"\nmeasure = \"test_accuracy\"\nplot = \"line test_accuracy over batch-size\"\n[[variant]]\nname = "

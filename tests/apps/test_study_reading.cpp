@@ -57,6 +57,14 @@ TEST_CASE("less is better where a measure says so") {
   CHECK_THAT(reading[1], test::ContainsText("The lowest time has optimizer adam"));
 }
 
+TEST_CASE("a clear difference is never called 1.00 x") {
+  std::vector<std::vector<KeptRun>> runs;
+  for (const double seconds : {10.0, 9.99, 10.0})
+    runs.push_back({finished_run(50.0, seconds), finished_run(50.0, seconds + 1e-6)});
+  const Sentences reading = reading_of(test::results_of(optimizers("seconds"), runs));
+  CHECK_THAT(reading[0], test::ContainsText("clearly lower with optimizer adam (0.999 x)"));
+}
+
 TEST_CASE("small ratios keep their digits") {
   std::vector<std::vector<KeptRun>> runs;
   for (const double seconds : {100.0, 0.123, 100.0}) runs.push_back({finished_run(50.0, seconds)});

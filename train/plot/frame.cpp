@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tandem::train::plot {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 struct Tick {
   double value;
   std::string text;
+  bool goes_first = false;  // where there is not room for all
 };
 
 /// What ticks are round in: 1, or for bytes the power of 1024 below the largest of them.
@@ -34,8 +38,11 @@ std::vector<Tick> ticks_of(const Axis& axis) {
     double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
     if (axis.whole) step = std::max(step, 1.0);
     const bool is_duration = axis.logarithmic && axis.unit == Unit::seconds;
-    ticks.push_back({base * value, is_duration ? number_text(value, Unit::seconds)  // "10 us", "1 ms"
-                                               : tick_text(base * value, step, axis.unit)});
+    const double power = axis.logarithmic ? std::log10(value) : 0.5;
+    ticks.push_back({base * value,
+                     is_duration ? number_text(value, Unit::seconds)  // "10 us", "1 ms"
+                                 : tick_text(base * value, step, axis.unit),
+                     std::abs(power - std::round(power)) < 1e-9});
   }
   return ticks;
 }
@@ -89,11 +96,15 @@ double Frame::share(const Axis& axis, double value) {
 
 void Frame::draw_x(Canvas& canvas) const {
   const double bottom = area_.y + area_.height;
-  double free_from = -std::numeric_limits<double>::infinity();
-  for (const auto& [value, text] : ticks_of(x_)) {
-    const double half = text_width(text, kTickSize) / 2;
-    if (x(value) - half < free_from) continue;
-    free_from = x(value) + half + 6.0;
+  std::vector<Tick> ticks = ticks_of(x_);
+  std::ranges::stable_partition(ticks, &Tick::goes_first);
+  std::vector<std::pair<double, double>> taken;  // from, to
+  for (const auto& [value, text, goes_first] : ticks) {
+    constexpr double kGap = 6.0;
+    const double half = (text_width(text, kTickSize) + kGap) / 2, from = x(value) - half, to = x(value) + half;
+    if (std::ranges::any_of(taken, [&](const auto& other) { return from < other.second && other.first < to; }))
+      continue;
+    taken.emplace_back(from, to);
     canvas.segment({x(value), bottom}, {x(value), bottom + 4}, {kMuted});
     canvas.text({x(value), bottom + 16}, text, {kMuted, kTickSize, Anchor::middle});
   }

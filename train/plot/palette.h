@@ -19,7 +19,7 @@ inline const Colour kWrong{"wrong", "#c23b3b"};
 inline const Colour kOnPale{"on-pale", "#000000"};  // text on the pale shades of a colour
 inline const Colour kOnFull{"", "#000000"};         // on its full ones, which are lighter on dark pages
 
-/// Eight that can be told apart, also by most who are colour-blind; series of more begin again.
+/// Eight that can be told apart, also by most who are colour-blind; series of more begin again, dashed.
 inline const std::array<Colour, 8> kSeries{{{"s1", "#2f6fbb"},
                                             {"s2", "#b7710a"},
                                             {"s3", "#12805f"},
@@ -30,5 +30,7 @@ inline const std::array<Colour, 8> kSeries{{{"s1", "#2f6fbb"},
                                             {"s8", "#7a7d1c"}}};
 
 inline const Colour& series_colour(std::size_t index) { return kSeries[index % kSeries.size()]; }
+/// Whether the series is dashed, which tells it from the one eight before.
+inline bool is_series_dashed(std::size_t index) { return index / kSeries.size() % 2 == 1; }
 
 }  // namespace tandem::train::plot

@@ -89,7 +89,9 @@ void add_results(HtmlWriter& html, const ResultTable& table) {
     html.open("tr");
     html.open("td", {{"class", "name"}});
     html.open("div", {{"class", "named"}});
-    html.element("span", "", {{"class", "key"}, {"style", "background: var(--" + plot::series_colour(i).name + ")"}});
+    html.element("span", "",
+                 {{"class", plot::is_series_dashed(i) ? "key dashed" : "key"},
+                  {"style", "--key: var(--" + plot::series_colour(i).name + ")"}});
     html.element("span", row.front());
     html.close();
     html.close();
@@ -242,6 +244,7 @@ plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* fi
   }
   plot::Series series;
   series.colour = plot::series_colour(index);
+  series.dashed = plot::is_series_dashed(index);
   for (const auto& [epoch, values] : by_epoch) {
     const Spread spread = spread_of(values);
     series.x.push_back(static_cast<double>(epoch));

@@ -74,7 +74,8 @@ figure .is { display: block; }
 figure .sure { display: block; color: var(--muted); }
 pre { margin: 0; overflow-x: auto; font-size: 13px;
   white-space: pre-wrap; overflow-wrap: anywhere; }
-.key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px; }
+.key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px; background: var(--key); }
+.key.dashed { background: repeating-linear-gradient(90deg, var(--key) 0 4px, transparent 4px 6px) center / 100% 2px no-repeat; }
 footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
 @media screen and (max-width: 720px) {
   .stack, .stack tbody, .stack tr { display: block; } .stack tr { padding: 9px 0; border-bottom: 1px solid var(--rule); }
@@ -89,6 +90,8 @@ footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
     --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { max-width: none; padding: 0; }
   .card, .verdict, figure { break-inside: avoid; } h2 { break-after: avoid; margin-top: 22px; }
+  .scroll { overflow: visible; } table { font-size: 9px; } th, td, td.n, td.word { white-space: normal; padding-right: 8px; }
+  .scroll td:not(.n), .scroll td.name { min-width: 0; } tr { break-inside: avoid; }
   .grid { grid-template-columns: 1fr 1fr; } .flow { columns: 2; } }
 )css";
 }

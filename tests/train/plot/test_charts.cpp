@@ -126,6 +126,20 @@ TEST_CASE("plot: a legend shows dashes where a colour comes again") {
   CHECK(count_of(drawn(chart), "<rect") == squares - 1);
 }
 
+TEST_CASE("plot: where ticks have not room enough, the powers of ten stay") {
+  LineChart chart;
+  chart.x.logarithmic = true;
+  chart.series.push_back({"loss", kTest, {1024.0, 4194304.0}, {1.0, 2.0}});
+  const std::string svg = drawn(chart);
+  for (const char* const tick : {">10k</text>", ">100k</text>", ">1M</text>"}) CHECK_THAT(svg, ContainsText(tick));
+}
+
+TEST_CASE("plot: of series with one colour, the second is dashed") {
+  for (std::size_t i = 0; i < 8; ++i) CHECK_FALSE(is_series_dashed(i));
+  for (std::size_t i = 8; i < 16; ++i) CHECK(is_series_dashed(i));
+  CHECK(series_colour(8).value == series_colour(0).value);
+}
+
 TEST_CASE("plot: whole numbers at an axis have no decimals") {
   LineChart chart = chart_of({3.0, 2.0, 1.0, 0.5});
   chart.x.whole = true;
