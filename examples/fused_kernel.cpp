@@ -9,7 +9,7 @@ Tensor fused(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return autograd::conv_bias_relu(x, weight, bias, {.padding = 1});
 }
 
-/// Runs forward and backward twenty times; prints the most memory that activations took, and the least time.
+/// Runs forward and backward twenty times; prints the most memory that they took, and the least time.
 template <typename Function>
 void measure(std::string_view name, const Function& function, const Tensor& x, const Tensor& weight,
              const Tensor& bias) {
