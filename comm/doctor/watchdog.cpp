@@ -69,14 +69,26 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
+void Watchdog::report(GroupView group, Diagnosis diagnosis) {
+  if (process_ != getpid()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!report_) report_ = Report{std::move(group), std::move(diagnosis)};
+  }
+  changed_.notify_one();
+}
+
 void Watchdog::work() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, sees_fault_ ? kBetweenCloseLooks : kBetweenLooks, [this] { return ends_; })) {
+  while (true) {
+    changed_.wait_for(lock, sees_fault_ ? kBetweenCloseLooks : kBetweenLooks, [this] { return ends_ || report_; });
+    if (ends_) break;
+    const std::optional<Report> report = report_;
     lock.unlock();
     if (heartbeats_) heartbeats_->beat();
-    const bool has_told = look();
+    if (report) return tell(report->group, report->diagnosis);
+    if (look()) return;
     lock.lock();
-    if (has_told) return;
   }
   if (heartbeats_) heartbeats_->finish();
 }
@@ -127,10 +139,14 @@ bool Watchdog::look() {
   const int longest = longest_waiting(group);
   const Diagnosis diagnosis =
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
+  tell(group, diagnosis);
+  return true;
+}
+
+void Watchdog::tell(const GroupView& group, const Diagnosis& diagnosis) {
   board_->mine().has_found_fault.store(1, std::memory_order_release);
   if (heartbeats_) heartbeats_->tell();  // before others see this process end
   handler_(group, diagnosis, is_teller(group, board_->place().rank));
-  return true;
 }
 
 }  // namespace tandem::comm

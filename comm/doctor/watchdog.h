@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -32,12 +33,22 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// What this rank has found itself, seen in `group`: the watchdog's thread tells it at once as it tells what it
+  /// finds, the other hosts first. Does not wait for that. Means nothing where something was told or reported before,
+  /// and in a process made by fork(), which has no such thread.
+  void report(GroupView group, Diagnosis diagnosis);
+
  private:
+  struct Report {
+    GroupView group;
+    Diagnosis diagnosis;
+  };
   using Clock = std::chrono::steady_clock;
 
   void work();
   /// True where something was wrong, and was told.
   bool look();
+  void tell(const GroupView& group, const Diagnosis& diagnosis);
   void update_own_times(std::chrono::duration<double> passed);
 
   std::shared_ptr<StatusBoard> board_;
@@ -55,6 +66,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false;
+  std::optional<Report> report_;
   std::thread thread_;
 };
 

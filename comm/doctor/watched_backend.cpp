@@ -148,7 +148,7 @@ class Watch {
   /// Of an operation that has failed here: what is wrong by what all show, or "" where that is not known or was told
   /// already. Where the others wait on, they are told before this rank goes.
   std::string explain(const OperationView& operation) {
-    constexpr std::chrono::milliseconds kForOthers{300}, kForWatchdog{6000};
+    constexpr std::chrono::milliseconds kForOthers{300}, kForWatchdog{8000};  // end_process() takes 6 s at most
     GroupView group;
     std::optional<Diagnosis> fault;
     const auto is_alarmed = [&] {
@@ -175,9 +175,10 @@ class Watch {
       return fault->cause;
     // The watchdog tells the other hosts, then ends this process: an end of which they know no cause would be taken for
     // one.
-    status().has_found_fault.store(1, std::memory_order_release);
+    watchdog_.report(group, *fault);
     soon(kForWatchdog, [] { return false; });
-    return fault->cause;
+    end(group, *fault, is_teller(group, board_->place().rank));  // a process made by fork() has no watchdog
+    return "";
   }
 
   /// By an error: it is not compared with what others do.

@@ -2,12 +2,16 @@
 #include "tandem/comm/doctor/heartbeats.h"
 
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/doctor/watchdog.h"
 #include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/launch/network_interface.h"
 #include "tandem/core/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <sys/socket.h>
+
+#include <atomic>
 #include <thread>
 
 using namespace tandem;
@@ -213,6 +217,105 @@ TEST_CASE("what others send is ignored: noise, ranks that are not theirs, and th
   }
   good.receive(rest);
   CHECK(good.state() == HostLink::State::open);
+}
+
+namespace {
+
+/// Takes frames from a connection until there are `count`, doing `meanwhile` in between; for some seconds.
+template <typename Meanwhile>
+std::vector<std::string> frames_from(HostLink& link, FrameReader& reader, std::size_t count, Meanwhile&& meanwhile) {
+  std::vector<std::string> frames;
+  for (int i = 0; i < 5000 && frames.size() < count; ++i) {
+    link.receive(reader.buffer());
+    while (auto frame = reader.next()) frames.push_back(*std::move(frame));
+    meanwhile();
+    std::this_thread::sleep_for(1ms);
+  }
+  return frames;
+}
+
+RankView only_rank_of(const std::string& frame) {
+  const auto ranks = decode_ranks(frame);
+  REQUIRE((ranks && ranks->size() == 1));
+  return ranks->front();
+}
+
+}  // namespace
+
+TEST_CASE("what is told goes whole and in its order behind a frame of which a part has not gone yet") {
+  const auto there = board_of(1);
+  int ends[2] = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  const int buffer_bytes = 1 << 16;
+  REQUIRE(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes) == 0);
+  HostLink far(ends[1]);
+  const std::string large(FrameReader::kMostBytes, 'x');
+  auto hosts = only({0}, HostLink(ends[0]));
+  hosts.front().unsent = frame_of(large);
+  Heartbeats high(there, std::move(hosts));  // sends the part that goes
+  show_sum(*there, 7);
+  there->mine().has_found_fault = 1;
+  high.tell();
+  there->mine().has_found_fault = 0;
+  there->mine().end = RankEnd::left;
+  high.tell();
+
+  FrameReader reader;
+  for (std::size_t before = 1; before != reader.buffer().size();) {
+    before = reader.buffer().size();
+    far.receive(reader.buffer());
+  }
+  CHECK(!reader.buffer().empty());
+  REQUIRE_FALSE(reader.next());  // the connection was full
+  const std::vector<std::string> frames = frames_from(far, reader, 3, [&] { high.beat(); });
+  REQUIRE(frames.size() == 3);
+  CHECK(frames[0] == large);
+  const RankView first = only_rank_of(frames[1]), second = only_rank_of(frames[2]);
+  CHECK((first.has_found_fault && first.end == RankEnd::none));
+  CHECK(first.started == 7);
+  CHECK((!second.has_found_fault && second.end == RankEnd::left));
+
+  {
+    const HostLink dropped = std::move(far);
+  }
+  high.tell();  // no signal
+  high.beat();
+  high.finish();
+}
+
+TEST_CASE("a watchdog tells other hosts what its rank reports, then this one, in the words of the report") {
+  const auto there = board_of(1);
+  auto [caller, called] = connect_ends();
+  std::atomic<int> calls = 0;
+  std::string cause;
+  bool had_heard = false;
+  HostLink& far = called;
+  FrameReader reader;
+  Watchdog watchdog(there, std::make_unique<Heartbeats>(there, only({0}, std::move(caller))), 0.0,
+                    [&](const GroupView& group, const Diagnosis& diagnosis, bool) {
+                      cause = diagnosis.cause;
+                      // No more comes while this goes on.
+                      for (int i = 0; i < 2000 && !had_heard; ++i) {
+                        far.receive(reader.buffer());
+                        while (const auto frame = reader.next())
+                          if (const auto ranks = decode_ranks(*frame))
+                            had_heard = had_heard || ranks->front().has_found_fault;
+                        std::this_thread::sleep_for(1ms);
+                      }
+                      had_heard = had_heard && group.ranks.size() == 2;
+                      ++calls;
+                    });
+  const GroupView group = there->look();
+  CHECK_FALSE(find_fault(group));
+  watchdog.report(group, {.cause = "the first one"});
+  watchdog.report(group, {.cause = "another one"});
+  for (int i = 0; i < 500 && calls == 0; ++i) std::this_thread::sleep_for(10ms);
+  REQUIRE(calls == 1);
+  CHECK(cause == "the first one");
+  CHECK(had_heard);
+  watchdog.report(group, {.cause = "too late"});
+  std::this_thread::sleep_for(200ms);
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a host that cannot be connected is an error in time") {
