@@ -35,6 +35,8 @@ endif()
 
 add_test(NAME "scripts: long tests only where they are wanted"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/tier_cases.sh ${PROJECT_SOURCE_DIR})
+add_test(NAME "scripts: stages of continuous integration"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/ci_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 300)
 
