@@ -13,7 +13,7 @@ export TANDEM_WERROR=ON
 steps() {
   step long "the long tests of preset cpu, which scripts/test.sh leaves out" scripts/test.sh --label-regex '^long$'
   step simulated "kernels on the simulated GPU, every access checked" scripts/check_builds.sh simulated
-  step cuda "every kernel compiles and links for real GPUs" scripts/check_builds.sh cuda
+  step cuda "every kernel compiles and links for real GPUs" check_cuda
   step tidy "clang-tidy is silent about the libraries and programs" scripts/check_builds.sh tidy
   step asan "unit tests of core/, kernels/, autograd/ and data/ and the op table under AddressSanitizer" scripts/check_builds.sh asan
   step asan-long "all other tests, and the long ones, under AddressSanitizer" scripts/check_builds.sh --long asan
@@ -105,6 +105,11 @@ check_old_processor() {
   "${emulator[@]}" "$build/tests/tandem_kernels_tests" "$old_processor_tests" &&
     "${emulator[@]}" "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 256 \
       --limit-test 128 --epochs 1
+}
+
+check_cuda() {
+  command -v nvcc >/dev/null || { echo "there is no nvcc"; return 77; }
+  scripts/check_builds.sh cuda
 }
 
 # Needs nvcc, but no GPU: the programs run on the CPU without one.
