@@ -114,7 +114,7 @@ void Frame::draw_x(Canvas& canvas) const {
 }
 
 void Frame::draw_y(Canvas& canvas) const {
-  for (const auto& [value, text] : ticks_of(y_)) {
+  for (const auto& [value, text, goes_first] : ticks_of(y_)) {
     canvas.segment({area_.x, y(value)}, {area_.x + area_.width, y(value)}, {kRule});
     canvas.text({area_.x - 6, y(value) + 4}, text, {kMuted, kTickSize, Anchor::end});
   }
