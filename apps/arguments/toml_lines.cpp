@@ -107,8 +107,10 @@ bool has_date_and_digit(std::string_view line) {
 /// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code), also between
 /// quotes that are none to it, as in 8'x': a line has such characters only in texts of a form that has but one meaning,
 /// and behind it. Texts over several lines would hide them; no option takes such a text, nor a table in braces, one of
-/// which in a list is another fault of its own to toml++, nor a date.
+/// which in a list is another fault of its own to toml++, nor a date. A quote that does not begin a text is one of a
+/// number to toml++, which then goes on in it: a date may hide behind that.
 std::string_view problem_of(std::string_view line) {
+  constexpr std::string_view kBeforeTexts = " \t=,[";
   char quote = '\0';
   bool is_ascii = true;
   std::string outside;
@@ -123,6 +125,7 @@ std::string_view problem_of(std::string_view line) {
         quote = '\0';
     } else if (c == '"' || c == '\'') {
       if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
+      if (i > 0 && kBeforeTexts.find(line[i - 1]) == std::string_view::npos) return "a quote behind other characters";
       quote = c;
     } else if (c == '{' || c == '}') {
       return "a table in braces";

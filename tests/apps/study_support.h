@@ -16,7 +16,8 @@
 namespace tandem::test {
 
 inline std::vector<std::string> some_options(const std::string& /*program*/) {
-  return {"epochs", "lr", "batch-size", "optimizer", "model", "dataset", "batch-norm", "dropout", "limit-train"};
+  return {"epochs",  "lr",         "batch-size", "optimizer",   "model",
+          "dataset", "batch-norm", "dropout",    "limit-train", "min-bytes"};
 }
 
 /// Of a file "tests/some.toml".

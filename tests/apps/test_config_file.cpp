@@ -92,6 +92,12 @@ TEST_CASE("sections without a name are refused before the parser's assertions se
     check_refused("x = 1\n" + text, "f.toml:2: a section without a name");
 }
 
+TEST_CASE("a quote behind other characters is refused, before the parser takes it for a part of a number") {
+  for (const std::string value : {"0.21_-_66_-__h__\" 6", "8'x'", "1.\"a\"", "\"a\"\"b\"", "[1, 2'x']"})
+    check_refused("x = 1\ny = " + value + "\n", "f.toml:2: a quote behind other characters; write one 'name = value'");
+  CHECK(parse_config("a=\"x\"\nb = 'y'\nc = [\"p\",'q', \"r\"]\n\"d\" = \"it's\"\n", "f.toml").size() == 4);
+}
+
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
   for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
