@@ -93,18 +93,18 @@ TEST_CASE("sections without a name are refused before the parser's assertions se
 }
 
 TEST_CASE("a quote behind other characters is refused, before the parser takes it for a part of a number") {
-  for (const std::string value : {"0.21_-_66_-__h__\" 6", "8'x'", "1.\"a\"", "\"a\"\"b\"", "[1, 2'x']"})
+  for (const std::string value : {"0.21_-_66_-__h__\" 6", "8'x'", "1.\"a\"", "\"a\"\"b\"", "[1, 2'x']", "8'\xc3\xa9'"})
     check_refused("x = 1\ny = " + value + "\n", "f.toml:2: a quote behind other characters; write one 'name = value'");
   CHECK(parse_config("a=\"x\"\nb = 'y'\nc = [\"p\",'q', \"r\"]\n\"d\" = \"it's\"\n", "f.toml").size() == 4);
 }
 
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
-  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
-                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf"),
-                                  // Quotes that are none to the parser.
-                                  "x = 8'" + e + "'", "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = [8'" + e + "']",
-                                  "x'" + e + "' = 1", "x = ['a' '" + e + "']", "x = '" + e, "x = \"" + e + "\\\""}) {
+  for (const std::string& text :
+       {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e, "x = 1 " + mark,
+        std::string("\xef\xbb\xaf"),
+        // Quotes that are none to the parser.
+        "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = ['a' '" + e + "']", "x = '" + e, "x = \"" + e + "\\\""}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_config(text, "f.toml"),
                       ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
