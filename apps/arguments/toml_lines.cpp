@@ -103,50 +103,72 @@ bool has_date_and_digit(std::string_view line) {
   return false;
 }
 
-/// What is wrong with a line outside of texts in quotes and comments, or nothing. Characters beyond ASCII are names or
-/// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code), also between
-/// quotes that are none to it, as in 8'x': a line has such characters only in texts of a form that has but one meaning,
-/// and behind it. Texts over several lines would hide them; no option takes such a text, nor a table in braces, one of
-/// which in a list is another fault of its own to toml++, nor a date. A quote that does not begin a text is one of a
-/// number to toml++, which then goes on in it: a date may hide behind that.
-std::string_view problem_of(std::string_view line) {
-  constexpr std::string_view kBeforeTexts = " \t=,[";
-  char quote = '\0';
-  bool is_ascii = true;
-  std::string outside;
-  for (std::size_t i = 0; i < line.size() && (quote != '\0' || line[i] != '#'); ++i) {
-    const char c = line[i];
-    is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
-    if (quote == '\0' && c != '_') outside += c;
-    if (quote != '\0') {
-      if (c == '\\' && quote == '"')
-        ++i;
-      else if (c == quote)
-        quote = '\0';
-    } else if (c == '"' || c == '\'') {
-      if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
-      if (i > 0 && kBeforeTexts.find(line[i - 1]) == std::string_view::npos) return "a quote behind other characters";
-      quote = c;
-    } else if (c == '{' || c == '}') {
-      return "a table in braces";
+/// Looks at the lines of a file in their order, outside of texts in quotes and comments.
+///
+/// Characters beyond ASCII are names or values of nothing there, and toml++ takes some of them for a fault of its own
+/// (unreachable code), also between quotes that are none to it, as in 8'x': a line has such characters only in texts of
+/// a form that has but one meaning, and behind it. Texts over several lines would hide them; no option takes such a
+/// text, nor a table in braces, one of which in a list is another fault of its own to toml++, nor a date. What follows
+/// a number without a blank or comma is a part of it to toml++, quotes and brackets too: a date may hide behind them.
+class LineCheck {
+ public:
+  /// What is wrong with the next line, or nothing.
+  std::string_view problem_of(std::string_view line) {
+    const bool begins_in_list = depth_ > 0;
+    const bool is_section = !begins_in_list && line.find_first_not_of(" \t") == line.find('[');
+    char quote = '\0';
+    bool is_ascii = true;
+    int equal_signs = begins_in_list ? 1 : 0;
+    std::string outside;
+    for (std::size_t i = 0; i < line.size() && (quote != '\0' || line[i] != '#'); ++i) {
+      const char c = line[i];
+      is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
+      if (quote != '\0') {
+        if (c == '\\' && quote == '"')
+          ++i;
+        else if (c == quote)
+          quote = '\0';
+        continue;
+      }
+      if (c != '_') outside += c;
+      const bool begins_value = i == 0 || std::string_view(" \t=,[").find(line[i - 1]) != std::string_view::npos;
+      if (c == '"' || c == '\'') {
+        if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
+        if (!begins_value) return "a quote behind other characters";
+        quote = c;
+      } else if (c == '[') {
+        if (!begins_value) return "a bracket behind other characters";
+        if (!is_section) ++depth_;
+      } else if (c == ']') {
+        depth_ = std::max(depth_ - 1, 0);
+      } else if (c == '=') {
+        if (++equal_signs > 1) return begins_in_list ? "'=' in a list" : "'=' behind a value";
+      } else if (c == '{' || c == '}') {
+        return "a table in braces";
+      }
     }
+    if (has_date_and_digit(outside)) return "a date";
+    if (is_ascii || (!begins_in_list && is_text_setting(line))) return "";
+    return "a character beyond ASCII outside of quotes";
   }
-  if (has_date_and_digit(outside)) return "a date";
-  return is_ascii || is_text_setting(line) ? "" : "a character beyond ASCII outside of quotes";
-}
+
+ private:
+  int depth_ = 0;  // lists that are open
+};
 
 }  // namespace
 
 void check_toml_lines(const std::string& text, const std::string& file) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  LineCheck check;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     require(end - begin <= kLongestLine,
             "{}:{}: longer than {} bytes; write one 'name = value' per line, text in quotes", file, line, kLongestLine);
     require(!is_nameless_section(std::string_view(text).substr(begin, end - begin)),
             "{}:{}: a section without a name; write one 'name = value' per line, text in quotes", file, line);
-    const std::string_view problem = problem_of(std::string_view(text).substr(begin, end - begin));
+    const std::string_view problem = check.problem_of(std::string_view(text).substr(begin, end - begin));
     require(problem.empty(), "{}:{}: {}; write one 'name = value' per line, text in quotes", file, line, problem);
     begin = end + 1;
   }

@@ -98,6 +98,13 @@ TEST_CASE("a quote behind other characters is refused, before the parser takes i
   CHECK(parse_config("a=\"x\"\nb = 'y'\nc = [\"p\",'q', \"r\"]\n\"d\" = \"it's\"\n", "f.toml").size() == 4);
 }
 
+TEST_CASE("what would stand in a number to the parser is refused: brackets, and '=' where no name is") {
+  check_refused("x = 1\ny = 0.21-66-[\" 6", "f.toml:2: a bracket behind other characters; write one 'name = value'");
+  check_refused("x = 1\ny = 0.21-66-=\" 6", "f.toml:2: '=' behind a value; write one 'name = value'");
+  check_refused("y = [\r\n\n  3='c\xef\xbf\xb8'\n]\n", "f.toml:3: '=' in a list; write one 'name = value'");
+  CHECK(parse_config("a = [ # = [\n \"=[\", '=',\n 2 ]\nb = [1]\n", "f.toml").at(0).value == "=[,=,2");
+}
+
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
   for (const std::string& text :
