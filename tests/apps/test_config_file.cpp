@@ -101,17 +101,17 @@ TEST_CASE("a quote behind other characters is refused, before the parser takes i
 TEST_CASE("what would stand in a number to the parser is refused: brackets, and '=' where no name is") {
   check_refused("x = 1\ny = 0.21-66-[\" 6", "f.toml:2: a bracket behind other characters; write one 'name = value'");
   check_refused("x = 1\ny = 0.21-66-=\" 6", "f.toml:2: '=' behind a value; write one 'name = value'");
+  check_refused("x = 8='\xc3\xa9'", "f.toml:1: '=' behind a value");
   check_refused("y = [\r\n\n  3='c\xef\xbf\xb8'\n]\n", "f.toml:3: '=' in a list; write one 'name = value'");
   CHECK(parse_config("a = [ # = [\n \"=[\", '=',\n 2 ]\nb = [1]\n", "f.toml").at(0).value == "=[,=,2");
 }
 
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
-  for (const std::string& text :
-       {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e, "x = 1 " + mark,
-        std::string("\xef\xbb\xaf"),
-        // Quotes that are none to the parser.
-        "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = ['a' '" + e + "']", "x = '" + e, "x = \"" + e + "\\\""}) {
+  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
+                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf"),
+                                  // Quotes that are none to the parser.
+                                  "x = 8,'" + e + "'", "x = ['a' '" + e + "']", "x = '" + e, "x = \"" + e + "\\\""}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_config(text, "f.toml"),
                       ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
