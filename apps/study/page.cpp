@@ -26,7 +26,7 @@ section > .card, section > .grid, section > details, section > .verdict, section
 details > summary { cursor: pointer; color: var(--muted); font-size: 14px; } details[open] > summary { margin-bottom: 10px; }
 @media screen { td, th { white-space: nowrap; } }
 @media screen and (max-width: 720px) { .stack td:first-child[data-name]::before { content: attr(data-name) "\00a0\00a0"; font-weight: 400; } }
-@media print { details { display: none; } .question, .banner { break-after: avoid; } .verdict.reading { break-inside: auto; } }
+@media print { details { display: none; } .question, .banner { break-after: avoid; } .banner { break-inside: avoid; } .verdict.reading { break-inside: auto; } }
 )css";
 
 std::string heading_of(const Study& study) {
