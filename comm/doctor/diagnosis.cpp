@@ -241,6 +241,13 @@ OperationView missed_operation(const GroupView& group, const RankView& waiting) 
   return misses ? peer.waits_for : operation;
 }
 
+/// Whether `rank` is held up in a collective before `operation`: what it waits for there is to blame, not itself.
+bool waits_before(const RankView& rank, const OperationView& operation) {
+  const OperationView& other = rank.waits_for;
+  return rank.is_waiting && can_go_on(rank) && other.number != 0 && !other.is_message() &&
+         other.number < operation.number;
+}
+
 }  // namespace
 
 int longest_waiting(const GroupView& group) {
@@ -269,9 +276,13 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
     else if (other.started < operation.number)
       late.push_back(other.rank);
   }
-  if (!late.empty()) return explain_late(group, operation, late);
-  Diagnosis stuck = explain_stuck(group, rank);
-  return stuck.blamed.empty() && !silent.empty() ? explain_silence(group, rank, silent) : stuck;
+  Diagnosis result = late.empty() ? explain_stuck(group, rank) : explain_late(group, operation, late);
+  if (result.blamed.empty() && !silent.empty()) return explain_silence(group, rank, silent);
+  for (const int blamed : result.blamed) {
+    if (!waits_before(rank_of(group, blamed), operation)) continue;
+    if (Diagnosis earlier = explain_wait(group, blamed); !earlier.blamed.empty()) return earlier;
+  }
+  return result;
 }
 
 Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed) {

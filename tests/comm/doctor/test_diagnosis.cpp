@@ -308,6 +308,28 @@ TEST_CASE("a host of which nothing is heard is said to be silent") {
   CHECK_THAT(text_of(group), ContainsText("rank 1 (host beta, pid 401) has not been heard of for 3.1 s\n"));
 }
 
+// Of several sums at a time, as of the buckets of gradients.
+TEST_CASE("a rank that waits in an earlier collective is not to blame, but whom it waits for there") {
+  RankView cut_off = busy(2, 88);
+  cut_off.host = "gamma";
+  cut_off.is_known = false;
+  cut_off.is_far = true;
+  cut_off.heard_ago = 3.1;
+  for (const std::uint64_t started : {90U, 91U}) {
+    RankView held_up = waits(1, sum(90));
+    held_up.started = started;
+    const Diagnosis of_silent = explain_wait(group_of({waits(0, sum(91)), held_up, cut_off}), 0);
+    CHECK(of_silent.blamed == std::vector{2});
+    CHECK_THAT(of_silent.cause, ContainsText("rank 2 (host gamma, pid 402) does not answer in all_reduce #90"));
+    const Diagnosis of_late = explain_wait(group_of({waits(0, sum(91)), held_up, busy(2, 89)}), 0);
+    CHECK(of_late.blamed == std::vector{2});
+    CHECK_THAT(of_late.cause, ContainsText("rank 2 (host h, pid 402) has not entered all_reduce #90"));
+    // Rank 1 has just come to #90, which all others have done.
+    const Diagnosis of_next = explain_wait(group_of({waits(0, sum(91)), held_up, busy(2, 90)}), 0);
+    CHECK(of_next.blamed.back() == 2);
+  }
+}
+
 TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
   const auto look = [](double time, const RankView& other) {
     GroupView group = group_of({waits(0, sum(45)), other});
