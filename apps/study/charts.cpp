@@ -118,10 +118,11 @@ LineChart over_dimension(const Results& results, const Plot& plot, std::size_t i
     series.high.push_back(sample.mean + spread);
   }
   for (Series& series : chart.series) sort_by_x(series);
-  chart.x.logarithmic = suits_logarithm(chart.series, &Series::x, 8.0);
+  constexpr double kWideInX = 8.0, kWideInY = 50.0;
+  chart.x.logarithmic = suits_logarithm(chart.series, &Series::x, kWideInX);
   if (plot.over.ends_with("-bytes")) chart.x.unit = Unit::bytes;
   const bool is_share = chart.y.unit == Unit::percent;
-  chart.y.logarithmic = chart.x.logarithmic && !is_share && suits_logarithm(chart.series, &Series::y, 50.0);
+  chart.y.logarithmic = chart.x.logarithmic && !is_share && suits_logarithm(chart.series, &Series::y, kWideInY);
   if (names.size() > 1) name_series(chart, names);
   return chart;
 }

@@ -1,60 +1,14 @@
 // What is said of ranks that show all kinds of things.
 #include "tandem/comm/doctor/diagnosis.h"
 
+#include "tests/comm/doctor/rank_views.h"
 #include "tests/support/catch.h"
+
+#include <fmt/format.h>
 
 using namespace tandem;
 using namespace tandem::comm;
 using namespace tandem::test;
-
-namespace {
-
-OperationView sum(std::uint64_t number, std::int64_t count = 4) {
-  return {.number = number, .kind = CollectiveKind::all_reduce, .dtype = DType::f32, .count = count};
-}
-
-OperationView receive_from(int rank) {
-  return {.number = 1, .kind = CollectiveKind::receive, .dtype = DType::f32, .peer = rank, .count = 4};
-}
-
-OperationView broadcast_from(int rank, std::uint64_t number) {
-  return {.number = number, .kind = CollectiveKind::broadcast, .dtype = DType::f32, .peer = rank, .count = 4};
-}
-
-/// A rank that has done collective `finished`.
-RankView busy(int rank, std::uint64_t finished) {
-  RankView view;
-  view.rank = rank;
-  view.is_known = true;
-  view.host = "h";
-  view.process = 400 + rank;
-  view.state = ProcessState::runs;
-  view.started = view.finished = finished;
-  view.finished_ago = 2.9;
-  if (finished > 0) view.collectives = {sum(finished)};
-  return view;
-}
-
-/// One that waits for an operation.
-RankView waits(int rank, const OperationView& operation) {
-  RankView view = busy(rank, operation.is_message() ? 5 : operation.number - 1);
-  view.is_waiting = true;
-  view.waits_for = operation;
-  view.waiting_time = 2.9;
-  if (!operation.is_message()) {
-    view.started = operation.number;
-    view.collectives.push_back(operation);
-  }
-  return view;
-}
-
-GroupView group_of(std::vector<RankView> ranks) {
-  GroupView group;
-  group.ranks = std::move(ranks);
-  return group;
-}
-
-}  // namespace
 
 TEST_CASE("a rank that is late is named, with what it is in") {
   RankView late = busy(2, 1041);
@@ -150,31 +104,6 @@ TEST_CASE("of a rank that shows two collectives of one number nobody says that r
   CHECK_FALSE(find_fault(group_of({damaged, busy(1, 5)})).has_value());
 }
 
-TEST_CASE("messages whose ranks wait for each other are a cycle") {
-  const Diagnosis diagnosis = explain_wait(
-      group_of({waits(0, receive_from(1)), waits(1, receive_from(2)), waits(2, receive_from(1)), busy(3, 5)}), 0);
-  CHECK(diagnosis.cause == "ranks wait for each other in a cycle: 1 -> 2 -> 1");
-  CHECK(diagnosis.blamed == std::vector{1, 2});
-  CHECK_THAT(diagnosis.lines.front(),
-             ContainsText("rank 1 (host h, pid 401) waits in receive of f32[4] from rank 2 (tag 0)"));
-}
-
-TEST_CASE("a message that nobody sends names the one that should") {
-  RankView peer = busy(1, 5);
-  peer.activity = "data";
-  const Diagnosis diagnosis = explain_wait(group_of({waits(0, receive_from(1)), peer}), 0);
-  CHECK_THAT(diagnosis.cause,
-             ContainsText("rank 1 (host h, pid 401) has not sent to rank 0, which waits in receive of "
-                          "f32[4] from rank 1 (tag 0); it last finished #5, 2.9 s ago, and is in data"));
-  // One that waits for a message of a rank that waits for it in a sum is the late one.
-  CHECK_THAT(explain_wait(group_of({waits(0, sum(6)), waits(1, receive_from(0))}), 1).cause,
-             ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #6") &&
-                 ContainsText("and waits in receive of f32[4] from rank 0"));
-  // Of a file, whatever it holds.
-  CHECK_THAT(explain_wait(group_of({waits(0, receive_from(77)), peer}), 0).cause,
-             ContainsText("rank 0 waits in receive"));
-}
-
 TEST_CASE("where all have entered, one that does not wait is named, else what all wait for") {
   RankView absent = busy(1, 5);
   absent.started = 6;  // and has gone on computing
@@ -194,23 +123,6 @@ TEST_CASE("where all have entered, one that does not wait is named, else what al
   CHECK_THAT(explain_wait(all, 0).cause,
              ContainsText("rank 1 (host h, pid 401, stopped) is in all_reduce #6 sum f32[4]: "
                           "step 1 of ring, for rank 0, and does not go on"));
-}
-
-TEST_CASE("one that has left may have sent its messages before") {
-  RankView left = busy(1, 5);
-  left.end = RankEnd::left;
-  for (const ProcessState state : {ProcessState::runs, ProcessState::ended}) {
-    left.state = state;
-    CHECK_FALSE(find_fault(group_of({waits(0, receive_from(1)), left})).has_value());
-  }
-  left.state = ProcessState::runs;
-  CHECK_THAT(explain_wait(group_of({waits(0, receive_from(1)), left}), 0).cause,
-             ContainsText("rank 1 (host h, pid 401) has not sent to rank 0") && ContainsText("has left the group"));
-  left.end = RankEnd::failed;
-  CHECK(find_fault(group_of({waits(0, receive_from(1)), left})).has_value());
-  RankView killed = busy(1, 5);
-  killed.state = ProcessState::ended;
-  CHECK(find_fault(group_of({waits(0, receive_from(1)), killed})).has_value());
 }
 
 TEST_CASE("ranks that wait for long work are those that wait for it, and those that wait for them") {
@@ -294,12 +206,7 @@ TEST_CASE("a rank of another host that says nothing, while its host answers, doe
 }
 
 TEST_CASE("a host of which nothing is heard is said to be silent") {
-  RankView silent = busy(1, 41);
-  silent.host = "beta";
-  silent.is_known = false;
-  silent.is_far = true;
-  silent.heard_ago = 3.1;
-  const GroupView group = group_of({waits(0, sum(45)), silent});
+  const GroupView group = group_of({waits(0, sum(45)), silent(1, 41, "beta")});
   const Diagnosis diagnosis = explain_wait(group, 0);
   CHECK(diagnosis.cause ==
         "rank 1 (host beta, pid 401) does not answer in all_reduce #45 sum f32[4], for 2.9 s; host beta has not been "
@@ -310,11 +217,7 @@ TEST_CASE("a host of which nothing is heard is said to be silent") {
 
 // Of several sums at a time, as of the buckets of gradients.
 TEST_CASE("a rank that waits in an earlier collective is not to blame, but whom it waits for there") {
-  RankView cut_off = busy(2, 88);
-  cut_off.host = "gamma";
-  cut_off.is_known = false;
-  cut_off.is_far = true;
-  cut_off.heard_ago = 3.1;
+  const RankView cut_off = silent(2, 88, "gamma");
   for (const std::uint64_t started : {90U, 91U}) {
     RankView held_up = waits(1, sum(90));
     held_up.started = started;
@@ -323,7 +226,8 @@ TEST_CASE("a rank that waits in an earlier collective is not to blame, but whom 
     CHECK_THAT(of_silent.cause, ContainsText("rank 2 (host gamma, pid 402) does not answer in all_reduce #90"));
     const Diagnosis of_late = explain_wait(group_of({waits(0, sum(91)), held_up, busy(2, 89)}), 0);
     CHECK(of_late.blamed == std::vector{2});
-    CHECK_THAT(of_late.cause, ContainsText("rank 2 (host h, pid 402) has not entered all_reduce #9"));  // 90 or 91
+    CHECK_THAT(of_late.cause,
+               ContainsText(fmt::format("rank 2 (host h, pid 402) has not entered all_reduce #{} ", started)));
     // Rank 1 has just come to #90, which all others have done.
     const Diagnosis of_next = explain_wait(group_of({waits(0, sum(91)), held_up, busy(2, 90)}), 0);
     CHECK(of_next.blamed.back() == 2);
@@ -368,37 +272,6 @@ TEST_CASE("a look at ranks that may be well gives no verdict and no remedy") {
   GroupView exchange = group_of({waits(0, receive_from(1)), waits(1, receive_from(0))});
   for (RankView& rank : exchange.ranks) rank.waiting_time = 0.2;
   CHECK_FALSE(explain_look(exchange).has_value());
-}
-
-TEST_CASE("a send and a receive whose tags differ are told as that") {
-  OperationView send{.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = 1, .tag = 3, .count = 4};
-  OperationView receive = receive_from(0);
-  receive.tag = 4;
-  const auto both = [&] { return explain_wait(group_of({waits(0, send), waits(1, receive)}), 0); };
-  CHECK(both().cause ==
-        "tags differ: rank 0 (host h, pid 400) waits in send of f32[4] to rank 1 (tag 3), and rank 1 (host h, pid 401) "
-        "in receive of f32[4] from rank 0 (tag 4)");
-  CHECK_THAT(both().remedy, ContainsText("with the same tag"));
-  // So they are where another rank waits for both.
-  CHECK(explain_wait(group_of({waits(0, send), waits(1, receive), waits(2, sum(6))}), 2).cause == both().cause);
-  // Sends that meet sends are a cycle, whatever their tags are.
-  OperationView back = send;
-  back.peer = 0;
-  back.tag = 4;
-  CHECK_THAT(explain_wait(group_of({waits(0, send), waits(1, back)}), 0).cause,
-             ContainsText("in a cycle: 0 -> 1 -> 0"));
-  // A message that was sent without a wait.
-  RankView sender = busy(0, 5);
-  sender.messages = {send};
-  const auto lines = [&](const RankView& receiver) { return explain_wait(group_of({sender, receiver}), 1).lines; };
-  RankView receiver = waits(1, receive);
-  receiver.messages = {receive};
-  CHECK(lines(receiver).back() == "rank 0 has begun send of f32[4] to rank 1 (tag 3): the tags differ");
-  // It was received before.
-  OperationView first = receive_from(0);
-  first.tag = 3;
-  receiver.messages = {first, receive};
-  CHECK(lines(receiver) == std::vector<std::string>{"rank 1 waits in receive of f32[4] from rank 0 (tag 4)"});
 }
 
 TEST_CASE("the remedy for a rank that has left, or waits for a message, is not a longer deadline") {
