@@ -6,6 +6,7 @@
 #include "tandem/core/serial_scope.h"
 #include "tandem/data/batch_source.h"
 #include "tandem/data/batch_upload.h"
+#include "tandem/data/loader_checks.h"
 #include "tandem/data/prefetcher.h"
 #include "tandem/kernels/cast/cast.h"
 
@@ -85,8 +86,7 @@ struct Loader::State {
   std::atomic<bool> stopping = false;
   std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher;  // last: its threads use the rest
 
-  void check() const;
-  void check_mixing() const;
+  LoaderInput input() const;
   void make_resident();
   void start(std::uint32_t number, std::int64_t skip);
   void stop();
@@ -107,49 +107,16 @@ struct Loader::State {
   std::optional<Batch> read(std::int64_t index);
 };
 
-void Loader::State::check() const {
-  require(options.global_batch_size >= 1, "loader: a batch needs 1 example or more, got batch size {}",
-          options.global_batch_size);
-  require(
-      sampler.micro_batches() == 0 || options.collate == nullptr,
-      "loader: a collate function sees all examples of a rank, which are others on each number of ranks; leave it or "
-      "the micro-batches (RankShare::micro_batches) out");
-  require(
-      !options.drop_last || (stream != nullptr && !stream_size) || sampler.batches(options.global_batch_size, true) > 0,
-      "loader: drop_last leaves nothing: {} examples do not fill a batch of {}; choose a smaller batch", sampler.size(),
-      options.global_batch_size);
-  constexpr int kMostThreads = 256, kMostAhead = 1 << 16;
-  require(options.threads >= 0 && options.threads <= kMostThreads && options.prefetch >= 1 &&
-              options.prefetch <= kMostAhead,
-          "loader: {} threads and {} batches ahead make no sense: give 0 to {} and 1 to {}", options.threads,
-          options.prefetch, kMostThreads, kMostAhead);
-  require(!options.shuffle && options.share == RankShare{},
-          "loader: shuffle and share are for data sets without a sampler of their own; give them to the sampler, and "
-          "shuffle a stream where it is made");
-  require(is_floating(options.dtype),
-          "loader: dtype {} makes no sense: inputs of f32 become it, so give a floating one; others keep theirs",
-          name_of(options.dtype));
-  require(!options.augment.any() || dynamic_cast<const BatchSource*>(dataset.get()) != nullptr,
-          "loader: augment is for images as bytes (ImageDataset, ImageFolder); give a transform for other data sets");
-  check_mixing();
-}
-
-void Loader::State::check_mixing() const {
-  data::check(options.mix);
-  require(!options.mix.any() || source != nullptr,
-          "loader: mix is for images as bytes (ImageDataset, ImageFolder) without a transform or a collate function of "
-          "one's own");
+LoaderInput Loader::State::input() const {
+  return {.sampler = sampler,
+          .has_size = stream == nullptr || stream_size.has_value(),
+          .is_images = dynamic_cast<const BatchSource*>(dataset.get()) != nullptr,
+          .makes_batches = source != nullptr};
 }
 
 /// The copy belongs to the stream on which batches are made of it.
 void Loader::State::make_resident() {
-  require(source != nullptr,
-          "loader: resident is for images as bytes without a transform or a collate function of one's own");
-  require(!options.mix.any(), "loader: resident is not for mixed images, which are made on the CPU; leave one out");
-  if (options.device == Device{}) return;
-  require(options.dtype != DType::f64,
-          "loader: resident batches are f32, f16 or bf16, not {}: leave resident or the dtype out",
-          name_of(options.dtype));
+  if (!options.resident || options.device == Device{}) return;
   const StreamScope scope(copies);
   resident = source->resident_on(options.device);
   require(resident != nullptr, "loader: resident is for images in memory (ImageDataset), and this data set reads them");
@@ -342,8 +309,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
           "loader: the sampler orders {} examples, the data set has {}; make it of dataset.size()", sampler.size(),
           state.dataset->size());
   if (options.transform == nullptr && options.collate == nullptr) state.source = source;
-  state.check();
-  if (options.resident) state.make_resident();
+  check_options(options, state.input());
+  state.make_resident();
 }
 
 Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOptions& options)
@@ -362,8 +329,8 @@ Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, 
       std::make_unique<State>(DistributedSampler(size.value_or(0), share.world_size, share.rank, false, 0), options);
   state_->stream = std::move(stream);
   state_->stream_size = size;
-  state_->check();
-  if (options.resident) state_->make_resident();
+  check_options(options, state_->input());
+  state_->make_resident();
 }
 
 Loader::~Loader() = default;
