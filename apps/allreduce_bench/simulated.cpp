@@ -4,6 +4,7 @@
 #include "apps/allreduce_bench/groups.h"
 #include "apps/allreduce_bench/values.h"
 #include "tandem/comm/backends/native/virtual_ranks.h"
+#include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"

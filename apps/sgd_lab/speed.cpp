@@ -1,6 +1,7 @@
 #include "apps/sgd_lab/speed.h"
 
 #include "tandem/comm/backends/native/virtual_ranks.h"
+#include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/core/out.h"

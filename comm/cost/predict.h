@@ -4,16 +4,12 @@
 //     const double seconds = predicted_seconds(ring_all_reduce(4), one_host, 1 << 20, usual_message_costs());
 #pragma once
 
-#include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/schedules/algorithms.h"
 #include "tandem/comm/schedules/segment_options.h"
 
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace tandem::comm {
 
@@ -26,13 +22,5 @@ namespace tandem::comm {
 /// (MessageCosts::shared_cores). `node_of_rank` has a number for each rank, alike for ranks of a host.
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments = {});
-
-/// The algorithms that are chosen from: "direct" is for 8 ranks at most, and "two-level" where a host has several.
-std::vector<std::pair<std::string_view, Schedule>> candidate_algorithms(std::span<const int> node_of_rank);
-
-/// The algorithm with the least predicted time, at each size, where it is 10 % less than by the one before; the first
-/// choice is from 0 bytes on.
-std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
-                                               const SegmentOptions& segments = {});
 
 }  // namespace tandem::comm

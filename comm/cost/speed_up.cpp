@@ -1,6 +1,7 @@
 // Buckets that follow each other beside a backward pass.
 #include "tandem/comm/cost/speed_up.h"
 
+#include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/core/error.h"
 

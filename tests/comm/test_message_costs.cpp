@@ -1,5 +1,7 @@
 // Cost curves, predictions against the formulas of the textbooks, and what is chosen by them.
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/cost/algorithm_choice.h"
+#include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"

@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/doctor/rank_status.h"
