@@ -67,22 +67,24 @@ class LineScanner {
   std::string_view rest_;
 };
 
-/// Whether a line is name = "text" or name = ["text", ...], maybe with a comment.
-bool is_text_setting(std::string_view line) {
+/// Whether a line is name = "text" or name = ["text", ...], maybe with a comment, or a part of such a list.
+bool is_text_setting(std::string_view line, bool begins_in_list) {
   LineScanner scanner(line);
   const auto take_blanks_and = [&](char c) {
     scanner.skip_blanks();
     return scanner.skip(c);
   };
-  scanner.skip_blanks();
-  if (!scanner.skip_word() || !take_blanks_and('=')) return false;
-  if (take_blanks_and('[')) {
-    do {
-      scanner.skip_blanks();
-      if (!scanner.skip_text() && !scanner.skip_word()) return false;
-    } while (take_blanks_and(','));
-    if (!scanner.skip(']')) return false;
-  } else if (!scanner.skip_text()) {
+  const auto take_value = [&] {
+    scanner.skip_blanks();
+    return scanner.skip_text() || scanner.skip_word();
+  };
+  if (!begins_in_list && (!take_value() || !take_blanks_and('='))) return false;
+  if (begins_in_list || take_blanks_and('[')) {
+    take_blanks_and(',');
+    while (take_value() && take_blanks_and(',')) {
+    }
+    take_blanks_and(']');
+  } else if (!take_value()) {
     return false;
   }
   scanner.skip_blanks();
@@ -148,7 +150,7 @@ class LineCheck {
       }
     }
     if (has_date_and_digit(outside)) return "a date";
-    if (is_ascii || (!begins_in_list && is_text_setting(line))) return "";
+    if (is_ascii || is_text_setting(line, begins_in_list)) return "";
     return "a character beyond ASCII outside of quotes";
   }
 

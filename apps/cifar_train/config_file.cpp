@@ -39,7 +39,7 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
       return toml::parse(text);
     } catch (const toml::parse_error& error) {
       fail("{}:{}: {}; write one 'name = value' per line, text in quotes", file, error.source().begin.line,
-           error.description());
+           printable(error.description()));
     }
   };
   std::vector<ConfigEntry> entries;

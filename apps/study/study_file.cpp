@@ -1,6 +1,7 @@
 // From toml++'s tree to a Study, with the line of what is wrong.
 #include "apps/study/study_file.h"
 
+#include "apps/arguments/arguments.h"
 #include "apps/arguments/toml_lines.h"
 #include "apps/study/plan.h"
 #include "apps/study/study_shown.h"
@@ -226,7 +227,8 @@ Study parse_study(const std::string& text, const std::string& file, const Option
     try {
       return toml::parse(text);
     } catch (const toml::parse_error& error) {
-      fail("{}:{}: {}; docs/study.md shows a study's file", file, error.source().begin.line, error.description());
+      fail("{}:{}: {}; docs/study.md shows a study's file", file, error.source().begin.line,
+           apps::printable(error.description()));
     }
   };
   return Reader(file, options_of).read(parse());

@@ -79,6 +79,12 @@ TEST_CASE("config mistakes are answered in one line, whatever the names") {
   check_refused(R"("\u001b[31m" = 1)", R"('\x1b[31m': control characters are not taken)");
 }
 
+TEST_CASE("what the parser says of line ends and control characters stays one line of text") {
+  check_refused("nesterov = t\nlr = 1", R"(saw 't\x0a')");
+  check_refused("nesterov = fal\r\n", R"(saw 'fal\x0d')");
+  check_refused("nesterov = t\x1b", R"(saw 't\x1b')");
+}
+
 TEST_CASE("names of ever more parts do not exhaust the stack") {
   std::string name = "a";
   for (int i = 0; i < 100000; ++i) name += ".a";
@@ -121,6 +127,21 @@ TEST_CASE("characters beyond ASCII are refused outside of quotes, before the par
   const std::string list = "x = [ 'a', \"" + e + "\",8 , '" + e + "' ]\t# " + e + "\r\n";
   CHECK(parse_config(list, "f.toml").at(0).value == "a," + e + ",8," + e);
   CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
+}
+
+TEST_CASE("texts beyond ASCII may stand in lists over several lines, and behind names in quotes") {
+  const std::string e = "\xc3\xa9";
+  for (const std::string& list :
+       {"[\n '" + e + "',\r\n \"b" + e + "\"\n]", "['" + e + "',\n'b" + e + "' # " + e + "\n,\n]",
+        "[ # " + e + "\n'" + e + "'\n, 'b" + e + "', ]", "['" + e + "', 'b" + e + "',]"}) {
+    INFO(list);
+    CHECK(parse_config("x = " + list + "\ny = 1\n", "f.toml").at(0).value == e + ",b" + e);
+  }
+  CHECK(parse_config("\"x\" = '" + e + "'", "f.toml").at(0).value == e);
+  CHECK(parse_config("'" + e + "' = 8 # " + e, "f.toml").at(0).name == e);
+  for (const std::string& line :
+       {"8'" + e + "'", "'" + e + "' 'b'", "'" + e, e + ", 'b'", "8 '" + e + "'", "['" + e + "']"})
+    check_refused("x = [\n" + line + "\n]", "f.toml:2: a ");
 }
 
 TEST_CASE("tables in braces are refused before the parser's assertions see them") {
