@@ -27,17 +27,25 @@ double base_of(const Axis& axis) {
   return base;
 }
 
+/// Of a logarithmic axis: what is between ticks, where its bounds are so close that they are even; else 0.
+double even_step(const std::vector<double>& ticks) {
+  for (std::size_t i = 1; i < ticks.size(); ++i)
+    if (ticks[i] < 1.9 * ticks[i - 1]) return ticks[1] - ticks[0];  // 1, 2, 5, 10, ... are farther
+  return 0.0;
+}
+
 std::vector<Tick> ticks_of(const Axis& axis) {
   const double base = base_of(axis), least = axis.least / base, most = axis.most / base;
   std::vector<double> values = !axis.logarithmic          ? linear_ticks(least, most, axis.ticks)
                                : axis.unit == Unit::bytes ? log_ticks_of_bytes(axis.least, axis.most, 2 * axis.ticks)
                                                           : log_ticks(axis.least, axis.most, 2 * axis.ticks);
   if (axis.whole) std::erase_if(values, [](double value) { return value != std::round(value); });
+  const double even = axis.logarithmic ? even_step(values) : base * tick_step(least, most, axis.ticks);
   std::vector<Tick> ticks;
   for (const double value : values) {
-    double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
+    double step = even > 0.0 ? even : value;
     if (axis.whole) step = std::max(step, 1.0);
-    const bool is_duration = axis.logarithmic && axis.unit == Unit::seconds;
+    const bool is_duration = axis.logarithmic && even == 0.0 && axis.unit == Unit::seconds;
     const double power = axis.logarithmic ? std::log10(value) : 0.5;
     ticks.push_back({base * value,
                      is_duration ? number_text(value, Unit::seconds)  // "10 us", "1 ms"
@@ -75,9 +83,11 @@ void Axis::pad(double share) {
   const double size = std::max(std::abs(least), std::abs(most));
   const bool is_one_figure = most - least <= 1e-9 * size;
   if (logarithmic) {
-    const double factor = is_one_figure ? 2.0 : std::pow(most / least, share);
-    least /= factor;
-    most *= factor;
+    // most / least may be more than a double holds.
+    const double factor = is_one_figure ? 2.0 : std::exp(share * (std::log(most) - std::log(least)));
+    constexpr double kLeast = 1e-305, kMost = 1e305;
+    least = std::max(least / factor, kLeast);
+    most = std::min(most * factor, kMost);
   } else if (is_one_figure) {
     const double margin = size == 0.0 ? 1.0 : 0.5 * size;
     least -= margin;
@@ -90,7 +100,7 @@ void Axis::pad(double share) {
 }
 
 double Frame::share(const Axis& axis, double value) {
-  if (axis.logarithmic) return std::log(value / axis.least) / std::log(axis.most / axis.least);
+  if (axis.logarithmic) return (std::log(value) - std::log(axis.least)) / (std::log(axis.most) - std::log(axis.least));
   return (value - axis.least) / (axis.most - axis.least);
 }
 

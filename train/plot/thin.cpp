@@ -11,7 +11,7 @@ std::vector<Point> thinned(std::span<const Point> points) {
   std::vector<Point> kept;
   for (std::size_t begin = 0; begin < points.size();) {
     const double column = std::floor(points[begin].x);
-    std::size_t end = begin, lowest = begin, highest = begin;
+    std::size_t end = begin + 1, lowest = begin, highest = begin;
     for (; end < points.size() && std::floor(points[end].x) == column; ++end) {
       if (points[end].y < points[lowest].y) lowest = end;
       if (points[end].y > points[highest].y) highest = end;

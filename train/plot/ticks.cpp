@@ -11,6 +11,8 @@ namespace tandem::train::plot {
 namespace {
 
 constexpr const char* kNoNumber = "\xE2\x80\x93";
+/// Numbers from this size on, and with more decimals than this step takes, are written as 1e+15.
+constexpr double kMostPlain = 1e15, kLeastPlainStep = 1e-12;
 
 void require_bounds(double least, double most) {
   require(std::isfinite(least) && std::isfinite(most) && least < most && std::isfinite(most - least),
@@ -21,6 +23,14 @@ int decimals_of(double step) {
   // 1e-9: a step of 0.1 has a logarithm a bit below -1
   return step > 0.0 && std::isfinite(step) ? std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 12)
                                            : 0;
+}
+
+/// So many significant ones that numbers of this size differ at a distance of `step`.
+int significant_digits(double size, double step) {
+  constexpr int kFewest = 3, kMost = 17;
+  if (!(step > 0.0 && step < size)) return kFewest;
+  return std::clamp(static_cast<int>(std::floor(std::log10(size)) - std::floor(std::log10(step) + 1e-9)) + 1, kFewest,
+                    kMost);
 }
 
 std::string trimmed(std::string digits) {
@@ -59,10 +69,13 @@ std::string with_commas(const std::string& digits) {
 }
 
 std::string duration_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1.0) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds >= kMostPlain) return fmt::format("{:.3g} s", seconds);
+  if (seconds == 0.0) return "0 s";
+  constexpr double kRoundsUp = 0.9995;  // to 1000 of a unit, which is 1 of the next
+  if (seconds < kRoundsUp * 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < kRoundsUp) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 99.95) return fmt::format("{:.3g} s", seconds);
-  const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e15)));
+  const auto whole = static_cast<long long>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
@@ -129,25 +142,33 @@ std::vector<double> log_ticks_of_bytes(double least, double most, int about) {
 std::string tick_text(double value, double step, Unit unit) {
   if (!std::isfinite(value)) return kNoNumber;
   const double size = std::abs(value);
-  if (size > 0.0 && unit == Unit::none && (size < 1e-4 || size >= 1e15)) return fmt::format("{:.3g}", value);
+  if (size > 0.0 && unit == Unit::none && (size < 1e-4 || size >= kMostPlain))
+    return fmt::format("{:.{}g}", value, significant_digits(size, step));
   const Scaled scale = scale_of(value, unit);
   // In bytes, a round number of GiB has no round step.
-  const double digits = unit == Unit::bytes ? 0.1 : step / scale.factor;
-  const std::string text = fmt::format("{:.{}f}", value / scale.factor, decimals_of(digits));
+  const double digits = unit == Unit::bytes ? std::min(0.1, step / scale.factor) : step / scale.factor;
+  const double scaled = value / scale.factor;
+  if (std::abs(scaled) >= kMostPlain || (digits > 0.0 && digits < kLeastPlainStep))
+    return fmt::format("{:.{}g}", scaled, significant_digits(std::abs(scaled), step / scale.factor)) + scale.suffix;
+  const std::string text = fmt::format("{:.{}f}", scaled, decimals_of(digits));
   return (scale.factor > 1.0 || unit == Unit::bytes ? trimmed(text) : text) + scale.suffix;
 }
 
 std::string number_text(double value, Unit unit) {
   if (!std::isfinite(value)) return kNoNumber;
   if (unit == Unit::seconds) return fmt::format("{}{}", value < 0.0 ? "-" : "", duration_text(std::abs(value)));
-  if (unit == Unit::percent) return fmt::format("{:.{}f} %", value, value == 100.0 || value == 0.0 ? 0 : 2);
   const double size = std::abs(value);
+  if (unit == Unit::percent && size < kMostPlain)
+    return fmt::format("{:.{}f} %", size < 0.005 ? 0.0 : value, value == 100.0 || value == 0.0 ? 0 : 2);
   if (unit == Unit::bytes) {
-    const Scaled scale = scale_of(value, unit);
-    return trimmed(fmt::format("{:.{}f}", value / scale.factor, scale.factor > 1.0 ? 1 : 0)) + scale.suffix;
+    constexpr double kRoundsUp = 1.0 + 0.05 / 1023.95;  // 1023.95 KiB to 1 MiB
+    const Scaled scale = scale_of(value * kRoundsUp, unit);
+    const double scaled = value / scale.factor;
+    if (std::abs(scaled) >= kMostPlain) return fmt::format("{:.4g}{}", scaled, scale.suffix);
+    return trimmed(fmt::format("{:.{}f}", scaled, scale.factor > 1.0 ? 1 : 0)) + scale.suffix;
   }
-  if (size >= 1e3 && size < 1e15) return with_commas(fmt::format("{:.0f}", value));
-  return fmt::format("{:.4g}", value);
+  if (size >= 999.95 && size < kMostPlain) return with_commas(fmt::format("{:.0f}", value));
+  return fmt::format("{:.4g}{}", value, unit == Unit::percent ? " %" : "");
 }
 
 }  // namespace tandem::train::plot

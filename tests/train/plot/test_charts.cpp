@@ -126,6 +126,26 @@ TEST_CASE("plot: a legend shows dashes where a colour comes again") {
   CHECK(count_of(drawn(chart), "<rect") == squares - 1);
 }
 
+TEST_CASE("plot: a logarithmic axis of close figures has ticks that differ") {
+  LineChart chart = chart_of({1.2, 1.8}, true);
+  for (const char* const tick : {">1.2</text>", ">1.4</text>", ">1.6</text>", ">1.8</text>"})
+    CHECK_THAT(drawn(chart), ContainsText(tick));
+  chart = chart_of({1.101, 1.103}, true);
+  chart.y.unit = Unit::seconds;
+  CHECK_THAT(drawn(chart), ContainsText(">1.102 s</text>"));
+  chart = chart_of({5.0, 40.0}, true);
+  for (const char* const tick : {">5</text>", ">10</text>", ">20</text>"}) CHECK_THAT(drawn(chart), ContainsText(tick));
+}
+
+TEST_CASE("plot: a logarithmic axis takes figures whose quotient no double holds") {
+  LineChart chart = chart_of({1e-250, 1.0, 1e250}, true);
+  CHECK(lines_in(drawn(chart)) == 1);
+  chart.x.logarithmic = true;
+  chart.series[0].x = {1e-250, 1.0, 1e250};
+  CHECK(lines_in(drawn(chart)) == 1);
+  CHECK_NOTHROW(drawn(chart_of({1.1e-300, 9e299}, true)));
+}
+
 TEST_CASE("plot: where ticks have not room enough, the powers of ten stay") {
   LineChart chart;
   chart.x.logarithmic = true;

@@ -32,6 +32,8 @@ TEST_CASE("plot: a spike among a million points stays") {
 
 TEST_CASE("plot: few points stay as they are, and none are none") {
   CHECK(thinned({}).empty());
+  const std::vector<Point> nowhere{{std::nan(""), 1.0}, {std::nan(""), 2.0}};
+  CHECK(thinned(nowhere).size() == 2);
   const std::vector<Point> two{{3.0, 1.0}, {3.0, 1.0}};
   CHECK(thinned(two).size() == 2);
 }

@@ -55,6 +55,18 @@ TEST_CASE("plot: logarithmic ticks of bytes are powers of two") {
   CHECK(log_ticks_of_bytes(5.0, 7.0).size() >= 2);
 }
 
+TEST_CASE("plot: ticks that are close differ, whatever their size and unit") {
+  constexpr double kMiB = 0x1p20;
+  CHECK(texts({100.0 * kMiB, 100.02 * kMiB}, 0.02 * kMiB, Unit::bytes) == Texts{"100 MiB", "100.02 MiB"});
+  CHECK(texts({1000.0, 1100.0}, 100.0, Unit::bytes) == Texts{"1000 B", "1.07 KiB"});
+  CHECK(texts({1.0001e-5, 1.0002e-5}, 1e-9) == Texts{"1.0001e-05", "1.0002e-05"});
+  CHECK(texts({1.00005e16, 1.0001e16}, 5e11) == Texts{"1.00005e+16", "1.0001e+16"});
+  CHECK(texts({1e-5, 2e-5}, 1e-5) == Texts{"1e-05", "2e-05"});
+  CHECK(texts({0.0, 1e-20, 1.5e20}, 1e-20, Unit::percent) == Texts{"0 %", "1e-20 %", "1.5e+20 %"});
+  CHECK(texts({1e-15, 2e-15}, 1e-15, Unit::seconds) == Texts{"1e-15 s", "2e-15 s"});
+  CHECK(texts({0x1p140}, 0x1p140, Unit::bytes) == Texts{"1.27e+30 TiB"});
+}
+
 TEST_CASE("plot: bounds that make no axis are refused") {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_AS(linear_ticks(1.0, 1.0), tandem::Error);
@@ -79,4 +91,16 @@ TEST_CASE("plot: numbers for people") {
   CHECK(number_text(125.0, Unit::seconds) == "2 min 5 s");
   CHECK(number_text(3600.0 * 26 + 61, Unit::seconds) == "26 h 1 min");
   CHECK(number_text(std::nan("")) == "\xE2\x80\x93");
+  // What is rounded to 1000 or 1024 of a unit is 1 of the next; nothing is nothing.
+  CHECK(number_text(0.9994, Unit::seconds) == "999 ms");
+  CHECK(number_text(0.9996, Unit::seconds) == "1 s");
+  CHECK(number_text(9.996e-4, Unit::seconds) == "1 ms");
+  CHECK(number_text(1023.96 * 1024, Unit::bytes) == "1 MiB");
+  CHECK(number_text(1023.9 * 1024, Unit::bytes) == "1023.9 KiB");
+  CHECK(number_text(999.96) == "1,000");
+  CHECK(number_text(0.0, Unit::seconds) == "0 s");
+  CHECK(number_text(-0.001, Unit::percent) == "0.00 %");
+  CHECK(number_text(1e300, Unit::percent) == "1e+300 %");
+  CHECK(number_text(1e300, Unit::seconds) == "1e+300 s");
+  CHECK(number_text(0x1p140, Unit::bytes) == "1.268e+30 TiB");
 }
