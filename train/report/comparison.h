@@ -24,7 +24,8 @@ struct RunGroup {
 /// In the order of their first runs, which must outlive the groups.
 std::vector<RunGroup> group_runs(const std::vector<RunData>& runs);
 
-/// Mean and standard deviation (of a sample; 0 of one value) of the finite ones of these values.
+/// Mean and standard deviation (of a sample; 0 of one value) of the finite ones of these values; where all are the
+/// same, exactly that value and 0.
 struct Spread {
   double mean = kMissing, deviation = 0.0;
   std::size_t count = 0;

@@ -147,12 +147,15 @@ Layout fit(ResultTable& table, int columns) {
 Spread spread_of(const std::vector<double>& values) {
   Spread spread;
   double sum = 0.0, squares = 0.0;
+  bool are_same = true;
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
+    if (spread.count == 0) spread.mean = value;
+    are_same = are_same && value == spread.mean;
     sum += value;
     ++spread.count;
   }
-  if (spread.count == 0) return spread;
+  if (are_same) return spread;  // without what the sum is rounded by
   spread.mean = sum / static_cast<double>(spread.count);
   for (const double value : values)
     if (std::isfinite(value)) squares += (value - spread.mean) * (value - spread.mean);

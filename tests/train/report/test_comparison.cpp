@@ -273,6 +273,8 @@ TEST_CASE("report: means and deviations leave out what is missing") {
   CHECK((spread.count == 2 && spread.mean == 2.0));
   CHECK(spread.deviation == Approx(std::sqrt(2.0)));
   CHECK((report::spread_of({5.0}).deviation == 0.0 && report::spread_of({}).count == 0));
+  const report::Spread same = report::spread_of({0.055, 0.055, 0.055, 0.055, 0.055});  // whose sum is rounded
+  CHECK((same.mean == 0.055 && same.deviation == 0.0 && same.count == 5));
 }
 
 TEST_CASE("report: runs on one rank and on more have their speed-up beside each other") {
