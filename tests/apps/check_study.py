@@ -5,8 +5,8 @@ run: a study with a run that cannot be has a report with all others, and says wh
 again here; the same command runs nothing again but what failed; other settings and more seeds are runs of their own.
 stop: SIGTERM and SIGKILL at some moment; the same command then makes what is missing, and nothing twice.
 limit: a run that takes longer than its limit fails, with that reason; stopped when it is tried again, it is one that goes on.
-browser: the report in headless Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels. Exit
-code 77 where there is no Chromium.
+browser: the report in headless Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels; on
+paper, no number that goes on in the next line. Exit code 77 where there is no Chromium.
 """
 import csv
 import fcntl
@@ -23,6 +23,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from browser import NARROW, WIDE, Browser, find_browser  # noqa: E402
 
+PAPER = 500  # pixels
 EVIL = "<b>'&"
 FILE = """title = "Batch and rate"
 question = "Which of %s?"
@@ -38,6 +39,17 @@ threads = 1
 batch-size = [16, 32]
 optimizer = ["sgd", "%s"]
 """
+
+WIDE_TABLE = """measure = ["seconds", "epoch_seconds", "images_per_second", "test_accuracy", "train_accuracy", "gap", "test_loss", "train_loss",
+  "peak_memory", "activation_memory", "optimizer_memory", "skipped_steps"]
+plot = "bars seconds"
+"""
+FIND_BROKEN_NUMBERS = """[...document.querySelectorAll("td.n")].flatMap(cell => [...cell.textContent.matchAll(/\\S+/g)].filter(word => {
+  const range = document.createRange();
+  range.setStart(cell.firstChild, word.index);
+  range.setEnd(cell.firstChild, word.index + word[0].length);
+  return range.getClientRects().length > 1;
+}).map(word => word[0]))"""
 
 
 def check(condition, text):
@@ -215,7 +227,9 @@ def in_browser(study):
         sys.exit(77)
     pathlib.Path("my.toml").write_text(FILE % (EVIL, "adm"))
     pathlib.Path("other.toml").write_text((FILE % ("others", "adam")).replace("limit-train = 96", "limit-train = 64"))
-    run([study, "run", "my.toml", "other.toml", "--out", "out", "--seeds", "1"], code=1)
+    lines = (FILE % (EVIL, "adm")).splitlines(keepends=True)
+    pathlib.Path("table.toml").write_text("".join(lines[:2]) + WIDE_TABLE + "".join(lines[4:]))
+    run([study, "run", "my.toml", "other.toml", "table.toml", "--out", "out", "--seeds", "1"], code=1)
     with Browser(program) as browser:
         for width in (WIDE, NARROW):
             browser.show(width)
@@ -223,7 +237,12 @@ def in_browser(study):
             browser.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
             faults = browser.faults() + browser.too_wide()
             check(not faults, f"{width} px: {faults}")
-            check(browser.evaluate("document.querySelectorAll('section svg').length") == 6, "pictures")
+            check(browser.evaluate("document.querySelectorAll('section svg').length") == 7, "pictures")
+        browser.show(PAPER)
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        check(browser.evaluate("document.querySelectorAll('#table td.n').length") > 40, "numbers")
+        broken = browser.evaluate(FIND_BROKEN_NUMBERS)
+        check(not broken, f"on paper these numbers are broken: {broken}")
 
 
 def main():

@@ -91,6 +91,7 @@ footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { max-width: none; padding: 0; }
   .card, .verdict, figure { break-inside: avoid; } h2 { break-after: avoid; margin-top: 22px; }
   .scroll { overflow: visible; } table { font-size: 9px; } th, td, td.n, td.word { white-space: normal; padding-right: 8px; }
+  td.n { overflow-wrap: normal; }
   .scroll td:not(.n), .scroll td.name { min-width: 0; } tr { break-inside: avoid; }
   .grid { grid-template-columns: 1fr 1fr; } .flow { columns: 2; } }
 )css";
