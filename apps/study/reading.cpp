@@ -83,14 +83,19 @@ class Reading {
     return own.empty() ? label(point) : label_of(own);
   }
 
-  /// "+1.20 points", "1.50 x"; of a difference that is clear, as many digits as show one.
+  /// "+1.20 points", "1.50 x"; of a difference that is clear, as many digits as show one, or "+64 B" where these are
+  /// many.
   std::string change(std::size_t measure, const Sample& own, const Sample& other, bool is_clear) const {
     if (unit(measure) != Unit::percent && own.mean > 0.0 && other.mean > 0.0) {
       const double ratio = own.mean / other.mean;
+      if (!std::isfinite(ratio)) return difference_text(own.mean - other.mean, unit(measure));
       if (ratio < 0.1) return fmt::format("{:.2g} x", ratio);
+      if (ratio >= 1000.0) return number_text(ratio) + " x";
+      constexpr int kMostDigits = 6;
       int digits = 2;
-      while (is_clear && digits < 6 && std::abs(ratio - 1.0) < 0.5 * std::pow(10.0, -digits)) ++digits;
-      return fmt::format("{:.{}f} x", ratio, digits);
+      const auto shows_none = [&] { return is_clear && std::abs(ratio - 1.0) < 0.5 * std::pow(10.0, -digits); };
+      while (digits < kMostDigits && shows_none()) ++digits;
+      if (!shows_none()) return fmt::format("{:.{}f} x", ratio, digits);
     }
     return difference_text(own.mean - other.mean, unit(measure));
   }
@@ -182,23 +187,26 @@ class Reading {
                                        sample_text(sample(first, measure), unit(measure))));
       return;
     }
-    std::vector<std::string> close, alone;
+    std::vector<std::string> same, close, alone;
     for (const std::size_t point : rest) {
       const Certainty certainty = difference_of(sample(point, measure), sample(first, measure)).certainty;
       if (certainty == Certainty::unknown) alone.push_back(label(point));
-      if (certainty == Certainty::noise || certainty == Certainty::same) close.push_back(label(point));
+      if (certainty == Certainty::same) same.push_back(label(point));
+      if (certainty == Certainty::noise) close.push_back(label(point));
     }
     const bool is_high = results_.measures[measure]->better == Better::higher;
     std::string text = fmt::format("The {} {} has {} ({})", is_high ? "highest" : "lowest", title(measure),
                                    label(first), sample_text(sample(first, measure), unit(measure)));
-    if (close.size() == rest.size()) {
+    const bool are_all_close = same.size() + close.size() == rest.size();
+    if (are_all_close) {
       text += "; all others are within the noise of it";
     } else if (!alone.empty()) {
       text += "; one seed does not tell whether it is better than " +
               (alone.size() == rest.size() ? std::string("the others") : counted(alone));
     }
-    if (!close.empty() && close.size() < rest.size()) text += "; within the noise of it: " + counted(close);
-    if (close.empty() && alone.empty()) text += ", clearly ahead of all others";
+    if (!same.empty() && !are_all_close) text += "; the very same: " + counted(same);
+    if (!close.empty() && !are_all_close) text += "; within the noise of it: " + counted(close);
+    if (same.empty() && close.empty() && alone.empty()) text += ", clearly ahead of all others";
     sentences_.push_back(text + ".");
   }
 
@@ -211,7 +219,8 @@ class Reading {
       const bool is_beside = std::ranges::all_of(own, [&](const auto& coordinate) {
         return coordinate.first == name || value_of(other, coordinate.first) == coordinate.second;
       });
-      if (const auto value = parse_number<double>(value_of(other, name)); is_beside && value) all.emplace(*value, i);
+      if (const auto value = parse_number<double>(value_of(other, name)); is_beside && value && std::isfinite(*value))
+        all.emplace(*value, i);
     }
     return all;
   }
@@ -225,7 +234,7 @@ class Reading {
   }
 
   /// Where the value that is best is the least or the largest that was tried, others may be better: if the next one to
-  /// it has been tried, too.
+  /// it has been tried, too, and is worse.
   void tell_edges() {
     const std::string& name = results_.plan.study.best_of;
     for (const std::size_t point : results_.shown) {
@@ -236,6 +245,7 @@ class Reading {
       if (!is_least && !is_most) continue;
       const std::size_t neighbour = is_least ? std::next(tried.begin())->second : std::prev(tried.end(), 2)->second;
       if (!is_whole(point) || !is_whole(neighbour)) continue;
+      if (results_.points[point].best_figure == results_.points[neighbour].best_figure) continue;
       sentences_.push_back(fmt::format("{} has its best {} at the {} value that was tried: {} may be better.",
                                        label(point), name, is_most ? "largest" : "smallest",
                                        is_most ? "a larger one" : "a smaller one"));
@@ -292,7 +302,13 @@ std::string reason_of(const KeptRun& run, bool is_optional) {
 std::string difference_text(double value, Unit unit) {
   if (!std::isfinite(value)) return number_text(value);
   const char* const sign = value < 0.0 ? "-" : "+";
-  if (unit == Unit::percent) return fmt::format("{}{:.2f} points", sign, std::abs(value));
+  if (unit == Unit::percent) {
+    constexpr int kFewest = 2, kMost = 4;  // one image of 500,000 is 0.0002 points
+    int digits = kFewest;
+    const auto shows_none = [&] { return std::abs(value) < 0.5 * std::pow(10.0, -digits); };
+    while (digits < kMost && shows_none()) ++digits;
+    return fmt::format("{}{:.{}f} points", sign, std::abs(value), shows_none() ? kFewest : digits);
+  }
   return sign + number_text(std::abs(value), unit);
 }
 

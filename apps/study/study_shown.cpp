@@ -8,6 +8,7 @@
 #include "tandem/core/suggest.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 namespace tandem::study {
@@ -84,8 +85,9 @@ class Reader {
           file_.fail_at(line, "plot: '{}': a line is \"line MEASURE over OPTION\"", description);
         if (!is_varied(dimension))
           file_.fail_at(line, "plot: '{}' is not varied; over what is varied: {}", dimension, one_of(names()));
-        if (!std::ranges::all_of(values_of(dimension),
-                                 [](const std::string& value) { return parse_number<double>(value).has_value(); }))
+        if (!std::ranges::all_of(values_of(dimension), [](const std::string& value) {
+              return std::isfinite(parse_number<double>(value).value_or(std::nan("")));
+            }))
           file_.fail_at(line, "plot: the values of {} are no numbers; plot \"bars {}\"", dimension, measure);
       } else if (!over.empty()) {
         file_.fail_at(line, "plot: '{}': only a line has something behind its measure", description);

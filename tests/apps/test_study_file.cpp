@@ -27,6 +27,12 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("what the parser says of a study's file is one line") {
+  CHECK(
+      error_of("title = \"T\"\nquestion = t\n" + kGrid) ==
+      R"(tests/some.toml:2: Error while parsing boolean: expected 'true', saw 't\x0a'; docs/study.md shows a study's file)");
+}
+
 TEST_CASE("a study of two flags with three values each is a short file") {
   const Study study = study_of(
       "title = \"Batch and rate\"\nmeasure = [\"test_accuracy\", \"seconds\"]\nplot = [\"line test_accuracy over "
@@ -84,6 +90,8 @@ TEST_CASE("what is wrong in a study's file is told with its place and a remedy")
        "tests/some.toml:2: plot: there are no curves of gap over epochs; plot \"bars gap\""},
       {kBegin + "plot = \"line seconds over optimizer\"\n[grid]\noptimizer = [\"sgd\", \"adam\"]\n",
        "tests/some.toml:2: plot: the values of optimizer are no numbers; plot \"bars seconds\""},
+      {kBegin + "plot = \"line seconds over lr\"\n[grid]\nlr = [0.1, nan]\n",
+       "tests/some.toml:2: plot: the values of lr are no numbers; plot \"bars seconds\""},
       {kBegin + "plot = \"layers norm\"\n" + kGrid, "tests/some.toml:2: plot: unknown figure of layers 'norm'"},
       {kBegin + "plot = \"layers gradient_norm\"\n" + kGrid,
        "tests/some.toml:2: plot: gradient_norm is known of runs that log it; write log-norms = true below [run]"},

@@ -65,6 +65,37 @@ TEST_CASE("a clear difference is never called 1.00 x") {
   CHECK_THAT(reading[0], test::ContainsText("clearly lower with optimizer adam (0.999 x)"));
 }
 
+TEST_CASE("a clear difference is told where no ratio shows it, and in points of few images") {
+  const auto first = [](const std::string& measure, const std::vector<KeptRun>& all) {
+    std::vector<std::vector<KeptRun>> runs;
+    for (const KeptRun& run : all) runs.push_back({run, run});
+    return reading_of(test::results_of(optimizers(measure), runs)).at(0);
+  };
+  const auto with_activations = [](double bytes) {
+    KeptRun run = finished_run(50.0, 1.0);
+    run.data->peak_tensor_bytes = {{"activations", bytes}};
+    return run;
+  };
+  CHECK_THAT(
+      first("activation_memory", {with_activations(0x1p28), with_activations(0x1p28 + 64.0), with_activations(0x1p28)}),
+      test::ContainsText("clearly higher with optimizer adam (+64 B)"));
+  const KeptRun all_right = finished_run(90.0, 1.0), one_wrong = finished_run(89.998, 1.0);  // 10 more in training
+  CHECK_THAT(first("train_accuracy", {all_right, one_wrong, all_right}),
+             test::ContainsText("clearly lower with optimizer adam (-0.002 points)"));
+  CHECK_THAT(first("seconds", {finished_run(50.0, 1e-3), finished_run(50.0, 4809.5), finished_run(50.0, 1.0)}),
+             test::ContainsText("optimizer adam (4,809,500 x) and optimizer rmsprop (1,000 x)"));
+}
+
+TEST_CASE("figures that are the same are so whatever their sum is rounded by") {
+  REQUIRE((0.055 + 0.055 + 0.055 + 0.055 + 0.055) / 5.0 != 0.055);
+  std::vector<std::vector<KeptRun>> runs(3, std::vector<KeptRun>(5, finished_run(50.0, 0.055)));
+  for (const std::size_t missing : {2U, 3U, 4U}) runs[1][missing] = KeptRun();
+  runs[2][4] = KeptRun();
+  const Sentences reading = reading_of(test::results_of(optimizers("seconds"), runs));
+  CHECK_THAT(reading.at(0), test::ContainsText("the very same with optimizer adam and optimizer rmsprop."));
+  CHECK_THAT(reading.at(1), test::ContainsText("have the same time"));
+}
+
 TEST_CASE("small ratios keep their digits") {
   std::vector<std::vector<KeptRun>> runs;
   for (const double seconds : {100.0, 0.123, 100.0}) runs.push_back({finished_run(50.0, seconds)});
@@ -80,12 +111,11 @@ TEST_CASE("one seed tells no difference for sure") {
 }
 
 TEST_CASE("ties are called the same, and the best one is not ahead of them") {
-  CHECK(reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {60.0, 60.0}})) ==
-        Sentences{
-            "Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.00): clearly lower with optimizer rmsprop "
-            "(-10.00 points); the very same with optimizer adam.",
-            "The highest test accuracy has optimizer sgd (70.00 % \xC2\xB1 0.00); within the noise of it: optimizer "
-            "adam."});
+  CHECK(
+      reading_of(accuracies({{70.0, 70.0}, {70.0, 70.0}, {60.0, 60.0}})) ==
+      Sentences{"Test accuracy, against optimizer sgd (70.00 % \xC2\xB1 0.00): clearly lower with optimizer rmsprop "
+                "(-10.00 points); the very same with optimizer adam.",
+                "The highest test accuracy has optimizer sgd (70.00 % \xC2\xB1 0.00); the very same: optimizer adam."});
 }
 
 TEST_CASE("noise as large as the differences makes no winner") {
@@ -216,6 +246,7 @@ TEST_CASE("the edge of what was tried is told of whole runs alone") {
   CHECK(edges({run(50.0), none, none}).empty());
   CHECK(edges({run(50.0), diverged, run(40.0)}).empty());
   CHECK(edges({run(50.0), run(60.0), diverged}).empty());
+  CHECK(edges({run(50.0), run(50.0), run(40.0)}).empty());  // the next one is as good
 }
 
 TEST_CASE("where all are the very same, none is called the best") {
