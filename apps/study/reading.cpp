@@ -169,11 +169,15 @@ class Reading {
     return results_.measures[measure]->better == Better::higher ? a > b : a < b;
   }
 
+  bool are_compared(std::size_t a, std::size_t b) const {
+    return results_.points[a].baseline == b || results_.points[b].baseline == a;
+  }
+
   void tell_best(std::size_t measure) {
     std::vector<std::size_t> rest;
     for (const std::size_t point : results_.shown)
       if (sample(point, measure).count > 0) rest.push_back(point);
-    if (rest.size() < 3) return;  // of two, the comparison has said it
+    if (rest.size() < 2 || (rest.size() == 2 && are_compared(rest[0], rest[1]))) return;  // that sentence has said it
     const auto best = std::ranges::min_element(rest, [&](std::size_t a, std::size_t b) {
       return is_better(measure, sample(a, measure).mean, sample(b, measure).mean);
     });
@@ -197,16 +201,17 @@ class Reading {
     const bool is_high = results_.measures[measure]->better == Better::higher;
     std::string text = fmt::format("The {} {} has {} ({})", is_high ? "highest" : "lowest", title(measure),
                                    label(first), sample_text(sample(first, measure), unit(measure)));
-    const bool are_all_close = same.size() + close.size() == rest.size();
+    const bool are_all_close = same.size() + close.size() == rest.size(), is_one = rest.size() == 1;
     if (are_all_close) {
-      text += "; all others are within the noise of it";
+      text += "; " + (is_one ? label(rest[0]) + " is" : std::string("all others are")) + " within the noise of it";
     } else if (!alone.empty()) {
       text += "; one seed does not tell whether it is better than " +
-              (alone.size() == rest.size() ? std::string("the others") : counted(alone));
+              (alone.size() == rest.size() && !is_one ? std::string("the others") : counted(alone));
     }
     if (!same.empty() && !are_all_close) text += "; the very same: " + counted(same);
     if (!close.empty() && !are_all_close) text += "; within the noise of it: " + counted(close);
-    if (same.empty() && close.empty() && alone.empty()) text += ", clearly ahead of all others";
+    if (same.empty() && close.empty() && alone.empty())
+      text += ", clearly ahead of " + (is_one ? label(rest[0]) : std::string("all others"));
     sentences_.push_back(text + ".");
   }
 

@@ -158,7 +158,19 @@ TEST_CASE("a baseline without a figure, and figures that are no numbers, are tol
   const Results failed =
       test::results_of(optimizers(), {{failed_run("x")}, {finished_run(70.0, 1.0)}, {finished_run(71.0, 1.0)}});
   CHECK(reading_of(failed) ==
-        Sentences{"Test accuracy: optimizer sgd has no figure, so that nothing can be held against it."});
+        Sentences{"Test accuracy: optimizer sgd has no figure, so that nothing can be held against it.",
+                  "The highest test accuracy has optimizer rmsprop (71.00 %); one seed does not tell whether it is "
+                  "better than optimizer adam."});
+  // Two that are not held against each other.
+  const auto best = [](double adam, double rmsprop) {
+    return reading_of(accuracies({{kNaN, kNaN}, {adam, adam + 1.0}, {rmsprop, rmsprop + 1.0}})).at(1);
+  };
+  CHECK(best(50.0, 70.0) ==
+        "The highest test accuracy has optimizer rmsprop (70.50 % \xC2\xB1 0.71), clearly ahead of optimizer adam.");
+  CHECK(
+      best(50.0, 50.1) ==
+      "The highest test accuracy has optimizer rmsprop (50.60 % \xC2\xB1 0.71); optimizer adam is within the noise of "
+      "it.");
   CHECK(reading_of(accuracies({{kNaN, kNaN}, {kNaN, kNaN}, {kNaN, kNaN}})) ==
         Sentences{"Test accuracy: no run has a figure of it."});
 }
