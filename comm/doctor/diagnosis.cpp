@@ -55,8 +55,14 @@ Diagnosis explain_difference(const GroupView& group, std::uint64_t number, std::
   const RankView& first = rank_of(group, parties[1].front());
   result.cause = parties[1].size() == 1 ? fmt::format("{} calls {}", name_of(first), others)
                                         : fmt::format("{} call {}", names_of(parties[1]), others);
-  for (const int rank : result.blamed)
-    if (rank != first.rank) result.lines.push_back(fmt::format("so does {}", name_of(rank_of(group, rank))));
+  for (std::size_t i = 1; i < parties.size(); ++i)
+    for (const int rank : parties[i]) {
+      const std::string name = name_of(rank_of(group, rank));
+      if (i > 1)
+        result.lines.push_back(fmt::format("{} calls {}", name, text(parties[i])));
+      else if (rank != first.rank)
+        result.lines.push_back(fmt::format("so does {}", name));
+    }
   return result;
 }
 

@@ -92,6 +92,11 @@ TEST_CASE("collectives of one number that differ are a fault, of which the fewer
   first.collectives = {sum(6), sum(7)};
   second.collectives = {broadcast_from(0, 6), sum(7)};
   CHECK_THAT(cause({first, second}), ContainsText("broadcast #6"));
+  // Each other way is told by itself.
+  const Diagnosis three =
+      *find_fault(group_of({waits(0, sum(6)), waits(1, sum(6)), waits(2, sum(6, 3)), waits(3, broadcast_from(0, 6))}));
+  CHECK(three.blamed == std::vector{2, 3});
+  CHECK(three.lines == std::vector<std::string>{"rank 3 (host h, pid 403) calls broadcast #6 f32[4] from rank 0"});
   // An operation of sums does not look at the root, one that moves elements not at the operation.
   OperationView root = sum(6);
   root.peer = 3;
