@@ -1,13 +1,16 @@
 // Who is to blame.
 #include "tandem/comm/doctor/diagnosis.h"
 
+#include "tandem/comm/doctor/collective_diagnosis.h"
 #include "tandem/comm/doctor/message_diagnosis.h"
 #include "tandem/comm/doctor/rank_words.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <functional>
+#include <iterator>
+#include <utility>
 
 namespace tandem::comm {
 
@@ -93,20 +96,20 @@ bool is_missed(const RankView& rank, const RankView& waiting) {
     return operation.peer == rank.rank && rank.end != RankEnd::left && (has_ended(rank) || rank.end != RankEnd::none);
   const bool has_entered = rank.started >= operation.number;
   // One that has left had its part of what it entered.
-  if (rank.end != RankEnd::none) return !has_entered;
+  if (rank.end == RankEnd::left) return !has_entered;
+  if (rank.end == RankEnd::failed && !has_entered) return true;
   return has_ended(rank) && rank.finished < operation.number;
 }
 
-std::string_view remedy_for_end(RankEnd end) {
-  switch (end) {
-    case RankEnd::left:
-      return "it returned while the others go on: all ranks need the same number of steps and collectives";
-    case RankEnd::failed:
-      return "see its own error";
-    case RankEnd::none:
-      break;
-  }
-  return "it was killed (out of memory? see dmesg), crashed, or called exit(): look at the output of that rank";
+/// Ranks besides `gone` that have not entered `operation`, and cannot: stopped ones.
+std::vector<int> held_up_too(const GroupView& group, const OperationView& operation, const std::vector<int>& gone) {
+  std::vector<int> ranks;
+  if (operation.is_message()) return ranks;
+  for (const RankView& rank : group.ranks)
+    if (rank.is_known && rank.started < operation.number && !can_go_on(rank) && rank.end == RankEnd::none &&
+        !has_told(rank) && !is_in(gone, rank.rank))
+      ranks.push_back(rank.rank);
+  return ranks;
 }
 
 Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vector<int> gone) {
@@ -114,11 +117,14 @@ Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vect
   Diagnosis result{.is_final = has_ended(first) && first.end == RankEnd::none && !first.is_inferred,
                    .blamed = std::move(gone)};
   const OperationView& operation = waiting.waits_for;
+  const std::vector<int> others = held_up_too(group, operation, result.blamed);
+  result.blamed.insert(result.blamed.end(), others.begin(), others.end());
   const std::string waited_in = describe(operation);
   const bool has_entered = !operation.is_message() && first.started >= operation.number;
   const std::string missed =
       operation.is_message()
-          ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, waited_in)
+          ? fmt::format("{}, and rank {} waits in {}", has_ended(first) ? "has ended" : "is gone", waiting.rank,
+                        waited_in)
           : fmt::format("{} {}", has_entered || first.is_inferred ? "did not end" : "has not entered", waited_in);
   result.cause = fmt::format("{} {}; {}", name_of(first), missed, what_it_does(first));
   result.remedy = remedy_for_end(first.end);
@@ -141,100 +147,7 @@ std::optional<Diagnosis> find_gone(const GroupView& group) {
   return std::nullopt;
 }
 
-// Collectives ---------------------------------------------------------------------------------------------------------
-
-/// Those of `ranks` that cannot go on, or all where all can.
-std::vector<int> worst_of(const GroupView& group, const std::vector<int>& ranks) {
-  std::vector<int> worst;
-  for (const int rank : ranks)
-    if (!can_go_on(rank_of(group, rank))) worst.push_back(rank);
-  return worst.empty() ? ranks : worst;
-}
-
-std::string remedy_for(const RankView& rank) {
-  const std::string there = rank.is_far ? fmt::format(" on host {}", rank.host) : "";
-  if (rank.state == ProcessState::stopped)
-    return fmt::format("it was stopped by a signal (SIGSTOP, Ctrl-Z): kill -CONT {}{} lets it go on", rank.process,
-                       there);
-  if (rank.state == ProcessState::halted)
-    return fmt::format(
-        "its host answers, and the process does nothing: it was stopped by a signal (kill -CONT {}{} lets it "
-        "go on), or is held by a debugger",
-        rank.process, there);
-  if (rank.state == ProcessState::held) return "for a run under a debugger, give no deadline: --comm-timeout 0";
-  if (rank.end == RankEnd::left)
-    return "it left the group before that was done: wait for every work (Work::wait()) before the group is dropped";
-  if (rank.end == RankEnd::failed) return std::string(remedy_for_end(rank.end));
-  if (rank.is_waiting && rank.waits_for.number != 0 && rank.waits_for.is_message())
-    return fmt::format("rank {} waits for a message that rank {} does not answer: {}", rank.rank, rank.waits_for.peer,
-                       kPairRemedy);
-  return "if that rank is just slow, give a longer deadline: --comm-timeout SECONDS, 0 for none "
-         "(TANDEM_COMM_TIMEOUT, GroupOptions::timeout)";
-}
-
-Diagnosis explain_late(const GroupView& group, const OperationView& operation, const std::vector<int>& late) {
-  Diagnosis result{.blamed = worst_of(group, late)};
-  const RankView& first = rank_of(group, result.blamed.front());
-  if (can_go_on(first))
-    if (auto circle = find_circle(group, first.rank)) return *std::move(circle);
-  result.cause =
-      fmt::format("{} {} {}; {}", name_of(first), first.is_inferred ? "does not answer in" : "has not entered",
-                  describe(operation), what_it_does(first));
-  for (const int rank : late) {
-    if (rank == first.rank) continue;
-    const RankView& other = rank_of(group, rank);
-    result.lines.push_back(fmt::format("nor has {}; {}", name_of(other), what_it_does(other)));
-  }
-  for (std::string& line : waiting_lines(group, late)) result.lines.push_back(std::move(line));
-  result.remedy = remedy_for(first);
-  return result;
-}
-
-/// All that show anything here have entered and wait: for ranks of other hosts.
-Diagnosis explain_silence(const GroupView& group, const RankView& waiting, const std::vector<int>& silent) {
-  const RankView& first = rank_of(group, silent.front());
-  Diagnosis result{.blamed = silent};
-  result.cause = fmt::format("{} does not answer in {}, for {:.1f} s", name_of(first), describe(waiting.waits_for),
-                             waiting.waiting_time);
-  if (first.heard_ago > 0.0)
-    result.cause += fmt::format("; host {} has not been heard of for {:.1f} s", first.host, first.heard_ago);
-  for (const int rank : silent)
-    if (rank != first.rank) result.lines.push_back(fmt::format("nor does {}", name_of(rank_of(group, rank))));
-  for (std::string& line : waiting_lines(group, silent)) result.lines.push_back(std::move(line));
-  result.remedy =
-      first.heard_ago > 0.0
-          ? "look at that host and its network: the host, or a link to it, may be down"
-          : "what ranks of another host do is told there; if nothing is, look at that host and its network: "
-            "a link may be down";
-  return result;
-}
-
-/// All have entered, and it does not end.
-Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
-  const OperationView& operation = waiting.waits_for;
-  std::vector<int> absent;
-  for (const RankView& rank : group.ranks) {
-    const bool waits_there = rank.is_waiting && rank.waits_for.number == operation.number;
-    if (rank.is_known && rank.finished < operation.number && (!waits_there || !can_go_on(rank)))
-      absent.push_back(rank.rank);
-  }
-  Diagnosis result{.blamed = absent.empty() ? absent : worst_of(group, absent)};
-  if (absent.empty()) {
-    result.cause = fmt::format("all ranks have entered {}, and it does not end", describe(operation));
-    result.remedy = "a message may be lost: look at the network between the hosts, and for a rank that is very slow";
-  } else {
-    const RankView& first = rank_of(group, result.blamed.front());
-    result.cause = first.end == RankEnd::none
-                       ? fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
-                                     first.step.empty() ? "" : ": " + first.step,
-                                     can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first))
-                       : fmt::format("{} has begun {}, and did not end it; {}", name_of(first), describe(operation),
-                                     what_it_does(first));
-    result.remedy = remedy_for(first);
-  }
-  result.lines = waiting_lines(group, result.blamed);
-  return result;
-}
+// Waits ---------------------------------------------------------------------------------------------------------------
 
 /// Of a rank that waits for a message: the collective in which the other one waits for it; else what it waits for.
 OperationView missed_operation(const GroupView& group, const RankView& waiting) {
@@ -242,26 +155,82 @@ OperationView missed_operation(const GroupView& group, const RankView& waiting) 
   if (!operation.is_message() || operation.peer < 0 || static_cast<std::size_t>(operation.peer) >= group.ranks.size())
     return operation;
   const RankView& peer = rank_of(group, operation.peer);
-  const bool misses = peer.is_known && peer.is_waiting && peer.waits_for.number != 0 && !peer.waits_for.is_message() &&
-                      waiting.started < peer.waits_for.number;
+  const bool misses = is_held_up(peer) && !peer.waits_for.is_message() && waiting.started < peer.waits_for.number;
   return misses ? peer.waits_for : operation;
 }
 
-/// Whether `rank` is held up in a collective before `operation`: what it waits for there is to blame, not itself.
+/// Whether `rank` waits for something else before it can go on in collective `operation`.
 bool waits_before(const RankView& rank, const OperationView& operation) {
-  const OperationView& other = rank.waits_for;
-  return rank.is_waiting && can_go_on(rank) && other.number != 0 && !other.is_message() &&
-         other.number < operation.number;
+  return is_held_up(rank) && (rank.waits_for.is_message() || rank.waits_for.number < operation.number);
 }
+
+/// From wait to wait, to those that wait for nobody.
+class Following {
+ public:
+  explicit Following(const GroupView& group) : group_(group), seen_(group.ranks.size(), false) {}
+
+  Diagnosis from(int waiting) {
+    seen_[static_cast<std::size_t>(waiting)] = true;
+    const RankView& rank = rank_of(group_, waiting);
+    if (auto circle = find_circle(group_, waiting)) return *std::move(circle);
+    const OperationView operation = missed_operation(group_, rank);
+    if (operation.number == 0)
+      return {.cause = fmt::format("rank {} waits", waiting), .lines = waiting_lines(group_, {})};
+    return operation.is_message() ? of_message(rank) : of_collective(rank, operation);
+  }
+
+ private:
+  bool is_seen(int rank) const { return seen_[static_cast<std::size_t>(rank)]; }
+
+  Diagnosis of_message(const RankView& rank) {
+    Diagnosis result = explain_message(group_, rank);
+    const int peer = rank.waits_for.peer;
+    const bool is_one = peer >= 0 && static_cast<std::size_t>(peer) < group_.ranks.size();
+    if (!is_one || is_answered(group_, rank) || !is_held_up(rank_of(group_, peer))) return result;
+    if (is_seen(peer)) {  // by way of a collective
+      result.blamed.clear();
+      return result;
+    }
+    Diagnosis further = from(peer);
+    return further.blamed.empty() ? result : further;
+  }
+
+  Diagnosis of_collective(const RankView& rank, const OperationView& operation) {
+    const Missing missing = missing_in(group_, operation);
+    std::vector<int> blamed = worst_of(group_, missing.ranks);
+    if (blamed.empty() || !can_go_on(rank_of(group_, blamed.front())))
+      return explain_collective(group_, rank, operation, missing, blamed);
+    for (const int other : blamed)
+      if (auto circle = find_circle(group_, other)) return *std::move(circle);
+    std::vector<int> busy;
+    std::ranges::copy_if(blamed, std::back_inserter(busy),
+                         [&](int other) { return !rank_of(group_, other).is_waiting; });
+    for (const int other : blamed) {
+      if (is_seen(other) || !waits_before(rank_of(group_, other), operation)) continue;
+      Diagnosis further = from(other);
+      if (further.blamed.empty()) continue;
+      // What a rank waits for that cannot go on is worse than one that computes.
+      const auto is_worse = [&](int cause) { return !can_go_on(rank_of(group_, cause)) || is_in(busy, cause); };
+      if (busy.empty() || std::ranges::all_of(further.blamed, is_worse)) return further;
+    }
+    return explain_collective(group_, rank, operation, missing, busy.empty() ? blamed : busy);
+  }
+
+  const GroupView& group_;
+  std::vector<bool> seen_;
+};
 
 }  // namespace
 
 int longest_waiting(const GroupView& group) {
-  const RankView* longest = nullptr;
+  std::vector<const RankView*> waiting;
   for (const RankView& rank : group.ranks)
-    if (rank.is_waiting && can_go_on(rank) && (longest == nullptr || rank.waiting_time > longest->waiting_time))
-      longest = &rank;
-  return longest == nullptr ? -1 : longest->rank;
+    if (rank.is_waiting && can_go_on(rank)) waiting.push_back(&rank);
+  if (waiting.empty()) return -1;
+  std::ranges::stable_sort(waiting, std::greater(), &RankView::waiting_time);
+  const auto found =
+      std::ranges::find_if(waiting, [&](const RankView* rank) { return !waits_for_long_work(group, rank->rank); });
+  return (found == waiting.end() ? waiting.front() : *found)->rank;
 }
 
 std::optional<Diagnosis> find_fault(const GroupView& group) {
@@ -271,22 +240,14 @@ std::optional<Diagnosis> find_fault(const GroupView& group) {
 
 Diagnosis explain_wait(const GroupView& group, int waiting) {
   if (auto certain = find_fault(group)) return *std::move(certain);
-  const RankView& rank = rank_of(group, waiting);
-  const OperationView operation = missed_operation(group, rank);
-  if (operation.number == 0) return {.cause = fmt::format("rank {} waits", waiting), .lines = waiting_lines(group, {})};
-  if (operation.is_message()) return explain_message(group, rank);
-  std::vector<int> late, silent;
-  for (const RankView& other : group.ranks) {
-    if (!other.is_known)
-      silent.push_back(other.rank);
-    else if (other.started < operation.number)
-      late.push_back(other.rank);
-  }
-  Diagnosis result = late.empty() ? explain_stuck(group, rank) : explain_late(group, operation, late);
-  if (result.blamed.empty() && !silent.empty()) return explain_silence(group, rank, silent);
-  for (const int blamed : result.blamed) {
-    if (!waits_before(rank_of(group, blamed), operation)) continue;
-    if (Diagnosis earlier = explain_wait(group, blamed); !earlier.blamed.empty()) return earlier;
+  if (!rank_of(group, waiting).is_waiting)  // as where others have told what is wrong
+    for (const RankView& rank : group.ranks)
+      if (rank.has_found_fault) return explain_told(group, rank, "");
+  Diagnosis result = Following(group).from(waiting);
+  for (const RankView& rank : group.ranks) {
+    const bool is_stopped = rank.state == ProcessState::stopped || rank.state == ProcessState::held;
+    if (rank.is_known && is_stopped && rank.end == RankEnd::none && !is_in(result.blamed, rank.rank))
+      result.lines.push_back(fmt::format("{} does not go on either", name_of(rank)));
   }
   return result;
 }
@@ -296,7 +257,7 @@ Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed
   Diagnosis result{.blamed = stayed,
                    .cause = fmt::format("{} has not left the group, as others have that wait for it; {}",
                                         name_of(first), what_it_does(first)),
-                   .remedy = remedy_for(first)};
+                   .remedy = remedy_for(group, first)};
   for (const int rank : stayed)
     if (rank != first.rank) result.lines.push_back(fmt::format("nor has {}", name_of(rank_of(group, rank))));
   return result;
@@ -311,15 +272,15 @@ std::optional<Diagnosis> explain_look(const GroupView& group) {
   if (std::ranges::any_of(group.ranks, &RankView::has_found_fault)) return wait;
   const RankView& rank = rank_of(group, waiting);
   if (rank.waiting_time < kLongWait) {
-    const bool is_of_others = !wait.blamed.empty() && std::ranges::find(wait.blamed, waiting) == wait.blamed.end();
+    const bool is_of_others = !wait.blamed.empty() && !is_in(wait.blamed, waiting);
     if (!is_of_others || std::ranges::any_of(group.ranks, &RankView::is_far)) return std::nullopt;
     return Diagnosis{.blamed = wait.blamed,
                      .cause = fmt::format("rank {} waits for {} at the moment", waiting, names_of(wait.blamed))};
   }
   // Before the deadline much may still be on its way.
   if (wait.blamed.empty() && rank.waits_for.number != 0)
-    return Diagnosis{.cause = fmt::format("rank {} has waited in {} for {:.1f} s, as all others do", waiting,
-                                          describe(rank.waits_for), rank.waiting_time),
+    return Diagnosis{.cause = fmt::format("rank {} has waited in {} for {:.1f} s{}", waiting, describe(rank.waits_for),
+                                          rank.waiting_time, rank.waits_for.is_message() ? "" : ", as all others do"),
                      .lines = std::move(wait.lines)};
   if (waits_for_long_work(group, waiting)) wait.remedy.clear();
   return wait;

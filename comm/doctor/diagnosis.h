@@ -55,10 +55,12 @@ struct Diagnosis {
 /// one number differ. Nothing where all may still go on.
 std::optional<Diagnosis> find_fault(const GroupView& group);
 
-/// The rank that has waited for longest and can still say so; -1 where none waits.
+/// The rank that has waited for longest and can still say so, of those that do not wait for long work where there are
+/// any; -1 where none waits.
 int longest_waiting(const GroupView& group);
 
-/// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
+/// The same for a group one of whose ranks, `waiting`, has waited for longer than it should. Whom it waits for is not
+/// to blame where that rank waits itself: whoever stands at the end of such waits is.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 
 /// The same of ranks that do not leave the group, `stayed`, for which those that have left wait.

@@ -1,6 +1,7 @@
 // Who is to blame where ranks wait for messages.
 #include "tandem/comm/doctor/message_diagnosis.h"
 
+#include "tandem/comm/doctor/collective_diagnosis.h"
 #include "tandem/comm/doctor/rank_words.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ std::vector<int> circle_from(const GroupView& group, int from) {
     if (seen != way.end()) return {seen, way.end()};
     way.push_back(rank);
     const RankView& view = rank_of(group, rank);
-    const bool waits = view.is_known && view.is_waiting && view.waits_for.number != 0 && view.waits_for.is_message();
+    const bool waits = is_held_up(view) && can_go_on(view) && view.waits_for.is_message();
     const int next = view.waits_for.peer;
     if (!waits || next < 0 || static_cast<std::size_t>(next) >= group.ranks.size()) return {};
     rank = next;
@@ -60,6 +61,20 @@ Diagnosis explain_tags(const GroupView& group, const std::vector<int>& circle) {
   return result;
 }
 
+/// Of a send that its receive waits for.
+Diagnosis explain_answered(const GroupView& group, const RankView& one, const RankView& other) {
+  Diagnosis result{.lines = waiting_lines(group, {one.rank, other.rank}), .remedy = kLostRemedy};
+  const OperationView& own = one.waits_for;
+  const bool fits = own.dtype == other.waits_for.dtype && own.count == other.waits_for.count;
+  result.cause = fmt::format("{} waits in {}, and {} in {}{}", name_of(one), describe(own), name_of(other),
+                             describe(other.waits_for), fits ? ", which does not arrive" : ": they do not fit");
+  if (!fits) {
+    result.blamed = {std::min(one.rank, other.rank), std::max(one.rank, other.rank)};
+    result.remedy = "a send() and its receive() need the same dtype and number of elements";
+  }
+  return result;
+}
+
 /// Whether the last message between them that `peer` has begun has another tag than the one that `waiting` waits in,
 /// and `waiting` has begun none that answers it. `last`: that message.
 bool has_other_tag(const RankView& peer, const RankView& waiting, OperationView& last) {
@@ -79,17 +94,33 @@ bool has_other_tag(const RankView& peer, const RankView& waiting, OperationView&
 }  // namespace
 
 std::optional<Diagnosis> find_circle(const GroupView& group, int from) {
+  // Ranks that send each other one message after another are seen in waits, too.
+  constexpr double kLongerThanMessage = 0.1;
   const std::vector<int> circle = circle_from(group, from);
-  if (circle.empty()) return std::nullopt;
+  if (circle.empty() || is_answered(group, rank_of(group, circle.front()))) return std::nullopt;
+  const auto may_be_between = [&](int rank) { return rank_of(group, rank).waiting_time < kLongerThanMessage; };
+  if (std::ranges::any_of(circle, may_be_between)) return std::nullopt;
   return have_other_tags(group, circle) ? explain_tags(group, circle) : explain_circle(group, circle);
 }
 
+bool is_answered(const GroupView& group, const RankView& rank) {
+  const OperationView& own = rank.waits_for;
+  if (!own.is_message() || own.peer < 0 || static_cast<std::size_t>(own.peer) >= group.ranks.size()) return false;
+  const RankView& peer = rank_of(group, own.peer);
+  const OperationView& other = peer.waits_for;
+  return is_held_up(peer) && can_go_on(peer) && other.is_message() && other.peer == rank.rank &&
+         own.kind != other.kind && own.tag == other.tag;
+}
+
 Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
-  if (auto circle = find_circle(group, waiting.rank)) return *std::move(circle);
   const int number = waiting.waits_for.peer;
   if (number < 0 || static_cast<std::size_t>(number) >= group.ranks.size())
     return {.cause = fmt::format("rank {} waits in {}", waiting.rank, describe(waiting.waits_for))};
   const RankView& peer = rank_of(group, number);
+  if (is_answered(group, waiting)) return explain_answered(group, waiting, peer);
+  if (has_told(peer))
+    return explain_told(group, peer,
+                        fmt::format(", and rank {} waits in {}", waiting.rank, describe(waiting.waits_for)));
   const bool receives = waiting.waits_for.kind == CollectiveKind::receive;
   Diagnosis result{.blamed = {peer.rank}};
   result.cause = fmt::format("{} {} rank {}, which waits in {}; {}", name_of(peer),
@@ -98,7 +129,10 @@ Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
   result.lines = waiting_lines(group, result.blamed);
   if (OperationView last; has_other_tag(peer, waiting, last))
     result.lines.push_back(fmt::format("rank {} has begun {}: the tags differ", peer.rank, describe(last)));
-  result.remedy = kPairRemedy;
+  if (!peer.is_known)
+    result.remedy = remedy_for_silence(peer);
+  else
+    result.remedy = can_go_on(peer) || peer.end == RankEnd::left ? kPairRemedy : remedy_for(group, peer);
   return result;
 }
 

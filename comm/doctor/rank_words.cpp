@@ -11,8 +11,6 @@ namespace tandem::comm {
 
 namespace {
 
-bool is_in(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
-
 std::string_view word_of(const RankView& rank) {
   switch (rank.state) {
     case ProcessState::stopped:
@@ -43,6 +41,8 @@ std::string what_it_did(const RankView& rank) {
 
 }  // namespace
 
+bool is_in(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
+
 const RankView& rank_of(const GroupView& group, int rank) { return group.ranks[static_cast<std::size_t>(rank)]; }
 
 std::string names_of(const std::vector<int>& ranks) {
@@ -70,7 +70,15 @@ bool can_go_on(const RankView& rank) {
          rank.state != ProcessState::stopped && rank.state != ProcessState::held && rank.state != ProcessState::halted;
 }
 
+bool has_told(const RankView& rank) { return rank.has_found_fault && !can_go_on(rank); }
+
+bool is_held_up(const RankView& rank) {
+  return rank.is_waiting && rank.waits_for.number != 0 && (can_go_on(rank) || has_told(rank));
+}
+
 std::string what_it_does(const RankView& rank) {
+  if (!rank.is_known && rank.heard_ago > 0.0)
+    return fmt::format("host {} has not been heard of for {:.1f} s", rank.host, rank.heard_ago);
   if (!rank.is_known) return "it shows nothing here";
   if (rank.is_inferred) return what_it_did(rank);
   std::string text = last_finished(rank);
@@ -88,7 +96,7 @@ std::string what_it_does(const RankView& rank) {
 std::vector<std::string> waiting_lines(const GroupView& group, const std::vector<int>& blamed) {
   std::map<std::string, std::vector<int>> by_text;
   for (const RankView& rank : group.ranks) {
-    if (!rank.is_waiting || is_in(blamed, rank.rank) || rank.waits_for.number == 0) continue;
+    if (!rank.is_waiting || is_in(blamed, rank.rank) || rank.waits_for.number == 0 || has_told(rank)) continue;
     by_text[fmt::format("in {}{}", describe(rank.waits_for), rank.step.empty() ? "" : ": " + rank.step)].push_back(
         rank.rank);
   }

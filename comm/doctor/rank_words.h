@@ -8,6 +8,8 @@
 
 namespace tandem::comm {
 
+bool is_in(const std::vector<int>& ranks, int rank);
+
 const RankView& rank_of(const GroupView& group, int rank);
 
 /// "rank 2", "ranks 0, 1, 3", "ranks 0 to 6, 8"
@@ -20,6 +22,12 @@ bool has_ended(const RankView& rank);
 
 /// Whether it can still do something by itself.
 bool can_go_on(const RankView& rank);
+
+/// Whether it has told what is wrong, and does nothing more: another one is to blame for its end.
+bool has_told(const RankView& rank);
+
+/// Whether it waits for a known operation of others, or did so until it told what is wrong.
+bool is_held_up(const RankView& rank);
 
 /// What a rank that the others wait for is in: "it last finished #1041, 2.9 s ago, and is in backward conv2d".
 std::string what_it_does(const RankView& rank);

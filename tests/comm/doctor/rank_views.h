@@ -24,6 +24,10 @@ inline OperationView receive_from(int rank) {
   return {.number = 1, .kind = CollectiveKind::receive, .dtype = DType::f32, .peer = rank, .count = 4};
 }
 
+inline OperationView send_to(int rank) {
+  return {.number = 1, .kind = CollectiveKind::send, .dtype = DType::f32, .peer = rank, .count = 4};
+}
+
 inline OperationView broadcast_from(int rank, std::uint64_t number) {
   return {.number = number, .kind = CollectiveKind::broadcast, .dtype = DType::f32, .peer = rank, .count = 4};
 }
@@ -52,6 +56,19 @@ inline RankView waits(int rank, const OperationView& operation) {
     view.started = operation.number;
     view.collectives.push_back(operation);
   }
+  return view;
+}
+
+/// `view`, but in a process of this state.
+inline RankView in_state(RankView view, ProcessState state) {
+  view.state = state;
+  return view;
+}
+
+/// `view`, but has also begun collective `number`.
+inline RankView has_begun(RankView view, std::uint64_t number) {
+  view.started = number;
+  view.collectives.push_back(sum(number));
   return view;
 }
 

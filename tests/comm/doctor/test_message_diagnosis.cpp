@@ -80,3 +80,90 @@ TEST_CASE("a send and a receive whose tags differ are told as that") {
   receiver.messages = {first, receive};
   CHECK(lines(receiver) == std::vector<std::string>{"rank 1 waits in receive of f32[4] from rank 0 (tag 4)"});
 }
+
+TEST_CASE("at the end of a chain of messages stands who is to blame") {
+  RankView computes = busy(2, 5);
+  computes.activity = "data";
+  for (const RankView& last : {in_state(busy(2, 5), ProcessState::stopped), computes, silent(2, 5, "beta")}) {
+    const Diagnosis diagnosis = explain_wait(group_of({waits(0, receive_from(1)), waits(1, receive_from(2)), last}), 0);
+    CHECK(diagnosis.blamed == std::vector{2});
+    CHECK_THAT(diagnosis.cause, ContainsText("has not sent to rank 1, which waits in receive of f32[4] from rank 2"));
+  }
+  // So it does behind a collective, on both sides.
+  const Diagnosis late = explain_wait(group_of({waits(0, sum(6)), waits(1, receive_from(2)),
+                                                in_state(has_begun(busy(2, 5), 6), ProcessState::stopped)}),
+                                      0);
+  CHECK(late.blamed == std::vector{2});
+  CHECK_THAT(late.cause, ContainsText("rank 2 (host h, pid 402, stopped) has not sent to rank 1"));
+  const Diagnosis before =
+      explain_wait(group_of({has_begun(waits(0, receive_from(1)), 6), waits(1, sum(6)), busy(2, 5)}), 0);
+  CHECK(before.blamed == std::vector{2});
+  CHECK_THAT(before.cause, ContainsText("rank 2 (host h, pid 402) has not entered all_reduce #6"));
+}
+
+TEST_CASE("a rank that is stopped while it waits for a message is named, not a cycle") {
+  for (const OperationView& other : {receive_from(0), sum(6)}) {
+    const Diagnosis two =
+        explain_wait(group_of({waits(0, receive_from(1)), in_state(waits(1, other), ProcessState::stopped)}), 0);
+    CHECK(two.blamed == std::vector{1});
+    CHECK_THAT(two.cause, ContainsText("rank 1 (host h, pid 401, stopped) has not sent to rank 0"));
+    CHECK_THAT(two.remedy, ContainsText("kill -CONT 401"));
+  }
+  const Diagnosis three =
+      explain_wait(group_of({waits(0, receive_from(1)), in_state(waits(1, receive_from(2)), ProcessState::stopped),
+                             waits(2, receive_from(0))}),
+                   2);
+  CHECK(three.blamed == std::vector{1});
+}
+
+TEST_CASE("what to do about a message goes by the rank that it waits for") {
+  const auto remedy = [](const RankView& peer) {
+    return explain_wait(group_of({waits(0, receive_from(1)), peer}), 0).remedy;
+  };
+  CHECK_THAT(remedy(busy(1, 5)), ContainsText("with the same tag"));
+  CHECK_THAT(remedy(in_state(busy(1, 5), ProcessState::stopped)), ContainsText("kill -CONT 401"));
+  CHECK_THAT(remedy(in_state(busy(1, 5), ProcessState::held)), ContainsText("--comm-timeout 0"));
+  CHECK_THAT(remedy(silent(1, 5, "beta")), ContainsText("the host, or a link to it, may be down"));
+  CHECK_THAT(explain_wait(group_of({waits(0, receive_from(1)), silent(1, 5, "beta")}), 0).cause,
+             ContainsText("; host beta has not been heard of for 3.1 s"));
+}
+
+TEST_CASE("a send that its receive waits for is no cycle") {
+  const auto pair = [](const OperationView& receive) {
+    return explain_wait(group_of({waits(0, send_to(1)), waits(1, receive), waits(2, sum(6))}), 0);
+  };
+  const Diagnosis lost = pair(receive_from(0));
+  CHECK(lost.blamed.empty());
+  CHECK(
+      lost.cause ==
+      "rank 0 (host h, pid 400) waits in send of f32[4] to rank 1 (tag 0), and rank 1 (host h, pid 401) in receive of "
+      "f32[4] from rank 0 (tag 0), which does not arrive");
+  CHECK(lost.lines == std::vector<std::string>{"rank 2 waits in all_reduce #6 sum f32[4]"});
+  OperationView longer = receive_from(0);
+  longer.count = 5;
+  CHECK(pair(longer).blamed == std::vector{0, 1});
+  CHECK_THAT(pair(longer).cause, ContainsText("in receive of f32[5] from rank 0 (tag 0): they do not fit"));
+  // Others wait for both.
+  const Diagnosis late = explain_wait(group_of({waits(0, send_to(1)), waits(1, receive_from(0)), waits(2, sum(6))}), 2);
+  CHECK_THAT(late.cause, ContainsText("rank 0 (host h, pid 400) has not entered all_reduce #6"));
+  CHECK_THAT(late.remedy, ContainsText("a message may be lost"));
+}
+
+TEST_CASE("a cycle is told wherever it is, once its ranks wait for longer than between two messages") {
+  RankView one = waits(2, receive_from(3)), other = waits(3, receive_from(2));
+  const auto cause = [&] { return explain_wait(group_of({waits(0, sum(6)), busy(1, 5), one, other}), 0).cause; };
+  CHECK(cause() == "ranks wait for each other in a cycle: 2 -> 3 -> 2");
+  other.waiting_time = 0.02;
+  CHECK_THAT(cause(), ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #6"));
+}
+
+TEST_CASE("a message for a rank that has told what is wrong is not that rank's fault") {
+  RankView told = in_state(waits(1, receive_from(2)), ProcessState::ended);
+  told.has_found_fault = true;
+  const RankView stopped = in_state(busy(2, 5), ProcessState::stopped);
+  CHECK(explain_wait(group_of({waits(0, receive_from(1)), told, stopped}), 0).blamed == std::vector{2});
+  told.is_waiting = false;
+  const Diagnosis unknown = explain_wait(group_of({waits(0, receive_from(1)), told, busy(2, 5)}), 0);
+  CHECK(unknown.blamed.empty());
+  CHECK_THAT(unknown.cause, ContainsText("rank 1 (host h, pid 401, ended) has told what is wrong, and ended"));
+}
