@@ -98,7 +98,7 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
-  static constexpr std::uint64_t kMagic = 0x346b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x356b'6e61'7274'6474;  // changes with the layout
   static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
   static constexpr std::uint64_t kFar = kMagic + 2;               // of another host, which tells of it
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
@@ -118,6 +118,7 @@ struct alignas(128) RankStatus {
   std::atomic<std::uint64_t> messages_started;
   std::atomic<std::uint64_t> waits_for;  ///< a number as above, doubled, and one more for a message; 0: for nothing
   std::atomic<std::uint64_t> waits;      ///< that have begun
+  OperationRecord awaited;               ///< which `waits_for` means: its place below may have gone to a later one
   std::atomic<RankEnd> end;
   std::atomic<std::int32_t> long_work;  ///< scopes of LongWork
   StepStatus step;
@@ -135,9 +136,18 @@ struct alignas(128) RankStatus {
 
   /// `operation`: number 0 for nothing.
   void wait_for(const OperationView& operation) {
+    if (operation.number != 0) awaited.set(operation);
     waits_for.store(2 * operation.number + (operation.is_message() ? 1 : 0), std::memory_order_release);
   }
 
+  /// What `waits_for` means that was read before.
+  OperationView awaited_as(std::uint64_t waits_for_then) const {
+    const std::uint64_t number = waits_for_then / 2;
+    const bool is_one = waits_for_then % 2 != 0;
+    const OperationView view = awaited.get();
+    if (view.number == number && view.is_message() == is_one) return view;
+    return is_one ? message(number) : collective(number);  // it waits for another one by now
+  }
   OperationView collective(std::uint64_t number) const { return record(collectives[number % kCollectives], number); }
   OperationView message(std::uint64_t number) const { return record(messages[number % kMessages], number); }
 

@@ -103,13 +103,13 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
     if (!view.is_known) return view;
   }
   view.has_found_fault = status.has_found_fault.load(std::memory_order_acquire) != 0;
-  const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire), number = waits_for / 2;
+  const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire);
   view.finished = status.finished.load(std::memory_order_acquire);
   view.started = status.started.load(std::memory_order_acquire);
   view.finished_ago = seconds_since(status.finished_since.load(std::memory_order_relaxed), now);
   view.is_waiting = waits_for != 0;
   if (view.is_waiting) {
-    view.waits_for = waits_for % 2 != 0 ? status.message(number) : status.collective(number);
+    view.waits_for = status.awaited_as(waits_for);
     view.waiting_time = seconds_since(status.waits_since.load(std::memory_order_relaxed), now);
     view.step = printable(status.step.waits());
   }
@@ -130,6 +130,17 @@ void show_identities(std::span<const Identity> identities, int own_rank, bool sh
     statuses[rank].process = identity.process;
     copy_text(identity.host, statuses[rank].host);
     statuses[rank].magic.store(RankStatus::kElsewhere, std::memory_order_release);
+  }
+}
+
+/// Takes from `status` what `view` shows no more: an operation that has failed since is not compared.
+void take_back_others(const RankView& view, RankStatus& status) {
+  const std::uint64_t first = view.collectives.empty() ? 1 : view.collectives.front().number;
+  for (OperationRecord& record : status.collectives) {
+    const std::uint64_t number = record.get().number;
+    if (number >= first && number <= view.started &&
+        std::ranges::find(view.collectives, number, &OperationView::number) == view.collectives.end())
+      record.set({});
   }
 }
 
@@ -201,6 +212,7 @@ void StatusBoard::show_far(const RankView& view, std::int64_t now) {
   const auto ago = [now](double seconds) { return now - static_cast<std::int64_t>(std::min(seconds, 1e9) * 1e9); };
   RankStatus& status = statuses_[static_cast<std::size_t>(view.rank)];
   status.end.store(view.end, std::memory_order_release);
+  take_back_others(view, status);
   for (const OperationView& operation : view.collectives)
     status.collectives[operation.number % RankStatus::kCollectives].set(operation);
   for (const OperationView& operation : view.messages)

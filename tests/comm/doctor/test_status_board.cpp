@@ -124,6 +124,32 @@ TEST_CASE("a file of statuses shows them as they were, and no other file does") 
   CHECK_THAT(text_of(view_of_file(path)), ContainsText("rank 0 (host h?, ") && ContainsText("is in red?[31m?\n"));
 }
 
+TEST_CASE("what a rank waits for is known however many operations it has begun since") {
+  for (const bool is_message : {false, true}) {
+    GroupView view;
+    run_thread_ranks(2, native_options("threads", "ring"), {.timeout = 30.0}, [&](ProcessGroup& group) {
+      std::vector<Tensor> tensors;
+      std::vector<std::unique_ptr<Work>> works;
+      const auto begin = [&](int i) {
+        tensors.push_back(Tensor::full({4}, 1.0));
+        if (!is_message) return group.all_reduce_async(Out(tensors.back()));
+        return group.rank() == 0 ? group.receive_async(Out(tensors.back()), 1, i)
+                                 : group.send_async(tensors.back(), 0, i);
+      };
+      if (group.rank() == 1) {
+        std::this_thread::sleep_for(300ms);
+        view = only_view();
+      }
+      for (int i = 0; i < 70; ++i) works.push_back(begin(i));
+      for (const auto& work : works) work->wait();
+    });
+    REQUIRE(view.ranks.size() == 2);
+    CHECK(describe(view.ranks[0].waits_for) ==
+          (is_message ? "receive of f32[4] from rank 1 (tag 0)" : "all_reduce #1 sum f32[4]"));
+    CHECK(explain_wait(view, 0).blamed == std::vector{1});
+  }
+}
+
 TEST_CASE("operations are read as they were written, and not while they are") {
   OperationRecord record;
   CHECK(record.get().number == 0);
@@ -152,6 +178,36 @@ TEST_CASE("operations are read as they were written, and not while they are") {
   ends = true;
   writer.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("a collective that failed on another host is shown no more, and what it waits for is whatever its number") {
+  const auto backend = make_self_backend();
+  StatusBoard board(*backend, 30.0);
+  const auto view_of_collectives = [](std::vector<std::uint64_t> numbers) {
+    RankView view;
+    view.is_known = view.is_far = true;
+    view.started = 20;
+    for (const std::uint64_t number : numbers)
+      view.collectives.push_back({.number = number, .kind = CollectiveKind::all_reduce, .count = 4});
+    return view;
+  };
+  const auto numbers = [&] {
+    std::vector<std::uint64_t> result;
+    const GroupView group = board.look();
+    for (const OperationView& operation : group.ranks.front().collectives) result.push_back(operation.number);
+    return result;
+  };
+  board.show_far(view_of_collectives({3, 17, 18, 19, 20}), steady_nanoseconds());
+  CHECK(numbers() == std::vector<std::uint64_t>{3, 17, 18, 19, 20});
+  board.show_far(view_of_collectives({17, 18, 20}), steady_nanoseconds());
+  CHECK(numbers() == std::vector<std::uint64_t>{3, 17, 18, 20});  // of #3 nothing is said
+  RankView waiting = view_of_collectives({18, 20});
+  waiting.is_waiting = true;
+  waiting.waits_for = {.number = 2, .kind = CollectiveKind::all_reduce, .dtype = DType::f32, .count = 7};
+  board.show_far(waiting, steady_nanoseconds());
+  CHECK(describe(board.look().ranks.front().waits_for) == "all_reduce #2 sum f32[7]");
+  board.show_far(view_of_collectives({}), steady_nanoseconds());
+  CHECK(numbers().empty());
 }
 
 TEST_CASE("texts are cut to their place, and read whole") {
