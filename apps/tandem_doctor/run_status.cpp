@@ -21,6 +21,7 @@ namespace {
 std::string text_of_group(const comm::GroupView& group) {
   std::string text = fmt::format("{} ranks, backend {}, {}\n", group.ranks.size(), group.backend,
                                  group.timeout > 0.0 ? fmt::format("deadline {} s", group.timeout) : "no deadline");
+  if (const std::string numbers = comm::numbers_of(group); !numbers.empty()) text += numbers + "\n";
   text += comm::text_of(group);
   if (const std::optional<comm::Diagnosis> found = comm::explain_look(group)) text += "-> " + comm::text_of(*found);
   return text;

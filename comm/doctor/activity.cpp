@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@ struct ShownActivity::Places {
   std::mutex mutex;  // groups may be dropped in another thread
   std::vector<RankStatus*> statuses;
   int long_work = 0;  // scopes
+  std::atomic<std::size_t> groups = 0;
 };
 
 namespace {
@@ -46,6 +49,16 @@ void show(std::string_view name, std::string_view module) {
   for (RankStatus* const status : places->statuses) status->activity.set(text);
 }
 
+/// Whether there are other groups.
+bool show_elsewhere(const RankStatus& own, const OperationView& operation) {
+  const auto& places = places_of_thread();
+  if (!places || places->groups.load(std::memory_order_relaxed) < 2) return false;
+  const std::scoped_lock lock(places->mutex);
+  for (RankStatus* const status : places->statuses)
+    if (status != &own) status->elsewhere.set(operation);
+  return true;
+}
+
 void count_long_work(int change) {
   ShownActivity::Places& places = made_places_of_thread();
   const std::scoped_lock lock(places.mutex);
@@ -60,6 +73,7 @@ ShownActivity::ShownActivity(RankStatus& status) : status_(status) {
   places_ = places_of_thread();
   const std::scoped_lock lock(places_->mutex);
   places_->statuses.push_back(&status_);
+  places_->groups = places_->statuses.size();
   status_.long_work.store(places_->long_work, std::memory_order_release);
   detail::follow_ranges(show);
 }
@@ -67,6 +81,14 @@ ShownActivity::ShownActivity(RankStatus& status) : status_(status) {
 ShownActivity::~ShownActivity() {
   const std::scoped_lock lock(places_->mutex);
   std::erase(places_->statuses, &status_);
+  places_->groups = places_->statuses.size();
+}
+
+WaitElsewhere::WaitElsewhere(const RankStatus& own, const OperationView& operation)
+    : own_(own), is_shown_(show_elsewhere(own, operation)) {}
+
+WaitElsewhere::~WaitElsewhere() {
+  if (is_shown_) show_elsewhere(own_, {});
 }
 
 LongWork::LongWork() { count_long_work(1); }

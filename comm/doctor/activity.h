@@ -24,4 +24,17 @@ class ShownActivity {
   std::shared_ptr<Places> places_;  // of the thread
 };
 
+/// While it is there, the groups that this thread has made show, but for that of `own`, that it waits in another one.
+class WaitElsewhere {
+ public:
+  WaitElsewhere(const RankStatus& own, const OperationView& operation);
+  ~WaitElsewhere();
+  WaitElsewhere(const WaitElsewhere&) = delete;
+  WaitElsewhere& operator=(const WaitElsewhere&) = delete;
+
+ private:
+  const RankStatus& own_;
+  bool is_shown_;
+};
+
 }  // namespace tandem::comm

@@ -100,13 +100,19 @@ Missing missing_in(const GroupView& group, const OperationView& operation) {
 }
 
 std::vector<int> worst_of(const GroupView& group, const std::vector<int>& ranks) {
-  std::vector<int> gone, able, others;
+  std::vector<int> gone, able, elsewhere, others;
   for (const int number : ranks) {
     const RankView& rank = rank_of(group, number);
     if (has_told(rank)) continue;
-    (!can_go_on(rank) ? gone : rank.is_in_long_work ? others : able).push_back(number);
+    std::vector<int>& kind = !can_go_on(rank)       ? gone
+                             : rank.is_in_long_work ? others
+                             : rank.waits_elsewhere ? elsewhere
+                                                    : able;
+    kind.push_back(number);
   }
-  return !gone.empty() ? gone : !able.empty() ? able : others;
+  for (const std::vector<int>* const kind : {&gone, &able, &elsewhere})
+    if (!kind->empty()) return *kind;
+  return others;
 }
 
 Diagnosis explain_collective(const GroupView& group, const RankView& waiting, const OperationView& operation,
@@ -158,6 +164,7 @@ std::string remedy_for(const GroupView& group, const RankView& rank) {
   if (rank.end == RankEnd::left)
     return "it left the group before that was done: wait for every work (Work::wait()) before the group is dropped";
   if (rank.end == RankEnd::failed || has_ended(rank)) return std::string(remedy_for_end(rank.end));
+  if (rank.waits_elsewhere) return fmt::format("rank {} waits in another group: look at what is told there", rank.rank);
   if (is_held_up(rank) && rank.waits_for.is_message())
     return is_answered(group, rank) ? std::string(kLostRemedy)
                                     : fmt::format("rank {} waits for a message that rank {} does not answer: {}",

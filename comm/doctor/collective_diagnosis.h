@@ -18,7 +18,8 @@ struct Missing {
 
 Missing missing_in(const GroupView& group, const OperationView& operation);
 
-/// Those of `ranks` that cannot go on; else those that do no long work; else all. None that has told what is wrong.
+/// Those of `ranks` that cannot go on; else those that neither do long work nor wait in another group; else those that
+/// do the latter; else all. None that has told what is wrong.
 std::vector<int> worst_of(const GroupView& group, const std::vector<int>& ranks);
 
 /// What `waiting` waits for in a collective, `blamed` being those of `missing` that are to blame, if any.

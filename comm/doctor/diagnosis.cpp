@@ -203,8 +203,9 @@ class Following {
     for (const int other : blamed)
       if (auto circle = find_circle(group_, other)) return *std::move(circle);
     std::vector<int> busy;
-    std::ranges::copy_if(blamed, std::back_inserter(busy),
-                         [&](int other) { return !rank_of(group_, other).is_waiting; });
+    std::ranges::copy_if(blamed, std::back_inserter(busy), [&](int other) {
+      return !rank_of(group_, other).is_waiting && !rank_of(group_, other).waits_elsewhere;
+    });
     for (const int other : blamed) {
       if (is_seen(other) || !waits_before(rank_of(group_, other), operation)) continue;
       Diagnosis further = from(other);

@@ -14,6 +14,7 @@ namespace tandem::comm {
 /// A look at one rank. Times are seconds before the look.
 struct RankView {
   int rank = 0;
+  int whole_rank = -1;       ///< in the group that this one was split off; -1: the same
   bool is_known = false;     ///< whether it shows anything
   bool is_far = false;       ///< of another host, whose ranks tell of it
   double heard_ago = 0.0;    ///< of one that is far: since that host was last heard of; 0 where it never was
@@ -29,6 +30,7 @@ struct RankView {
   double waiting_time = 0.0;
   std::string step;  ///< "step 2 of ring, for rank 3"; may be empty
   bool is_in_long_work = false;
+  bool waits_elsewhere = false;            ///< in another group, of which `activity` tells
   bool has_found_fault = false;            ///< its watchdog has
   std::string activity;                    ///< "backward conv2d [64, 16, 32, 32]"; may be empty
   std::vector<OperationView> collectives;  ///< the last ones that it started, by rising number
@@ -79,6 +81,9 @@ bool is_teller(const GroupView& group, int rank);
 
 /// Lines, a line each: the cause first.
 std::string text_of(const Diagnosis& diagnosis);
+
+/// "ranks 0, 1 of this group are ranks 3, 1 of all" where their numbers differ, else "".
+std::string numbers_of(const GroupView& group);
 
 /// What each rank is doing, a line each: for whoever looks from outside.
 std::string text_of(const GroupView& group);

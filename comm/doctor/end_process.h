@@ -4,6 +4,7 @@
 #include "tandem/comm/doctor/status_board.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace tandem::comm {
@@ -15,10 +16,14 @@ struct LastWords {
   std::function<void()> end_all;  ///< of the teller: as WatchOptions::end_all
 };
 
-/// Writes the text to stderr behind "error: rank R: ", waits until the other ranks of this host that can have written
-/// theirs, and ends those of the blamed ranks on this host that cannot end themselves. Then the teller ends all ranks;
-/// each ends with exit code 2 after some seconds at the latest, whatever its other threads do. A second thread of a
-/// rank that calls it tells nothing, and waits for that end.
+/// A board of this process. What is told of one group is told of the others of this process as well.
+void follow_for_end(const std::shared_ptr<StatusBoard>& board);
+
+/// Writes the text to stderr behind "error: rank R: ", waits until the other ranks of this host that can, in all groups
+/// of this process, have written theirs, and ends those of the blamed ranks on this host that cannot end themselves.
+/// Then the teller ends all ranks; each ends with exit code 2 after some seconds at the latest, whatever its other
+/// threads do. A second thread of a rank that calls it, of this group or another one, tells nothing, and waits for that
+/// end. Rank R is the number in the group that all others were split off.
 [[noreturn]] void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& diagnosis,
                               const LastWords& words);
 

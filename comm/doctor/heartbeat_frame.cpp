@@ -11,11 +11,11 @@ namespace tandem::comm {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x3162'6874;  // changes with the layout
+constexpr std::uint32_t kMagic = 0x3262'6874;  // changes with the layout
 constexpr std::size_t kCollectives = 16, kMessages = 4;
 constexpr std::size_t kStepBytes = 64, kActivityBytes = decltype(RankStatus::activity)::kBytes;
 
-enum Flag : std::uint8_t { kWaits = 1, kLongWork = 2, kFault = 4 };
+enum Flag : std::uint8_t { kWaits = 1, kLongWork = 2, kFault = 4, kElsewhere = 8 };
 
 class Writer {
  public:
@@ -128,7 +128,8 @@ void write(Writer& writer, const RankView& view) {
   writer.number(static_cast<std::uint8_t>(view.state));
   writer.number(static_cast<std::uint8_t>(view.end));
   writer.number(static_cast<std::uint8_t>((view.is_waiting ? kWaits : 0) | (view.is_in_long_work ? kLongWork : 0) |
-                                          (view.has_found_fault ? kFault : 0)));
+                                          (view.has_found_fault ? kFault : 0) |
+                                          (view.waits_elsewhere ? kElsewhere : 0)));
   writer.number(view.started);
   writer.number(view.finished);
   writer.number(view.finished_ago);
@@ -148,10 +149,11 @@ RankView read_rank(Reader& reader) {
   view.state = reader.choice(ProcessState::halted);
   view.end = reader.choice(RankEnd::failed);
   const auto flags = reader.number<std::uint8_t>();
-  reader.check((flags & ~(kWaits | kLongWork | kFault)) == 0);
+  reader.check((flags & ~(kWaits | kLongWork | kFault | kElsewhere)) == 0);
   view.is_waiting = (flags & kWaits) != 0;
   view.is_in_long_work = (flags & kLongWork) != 0;
   view.has_found_fault = (flags & kFault) != 0;
+  view.waits_elsewhere = (flags & kElsewhere) != 0;
   view.started = reader.number<std::uint64_t>();
   view.finished = reader.number<std::uint64_t>();
   view.finished_ago = reader.seconds();

@@ -98,7 +98,7 @@ enum class RankEnd : std::uint32_t { none, left, failed };
 
 /// All that a rank shows. In memory of zeros at first; `magic` is written last.
 struct alignas(128) RankStatus {
-  static constexpr std::uint64_t kMagic = 0x356b'6e61'7274'6474;  // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x366b'6e61'7274'6474;  // changes with the layout
   static constexpr std::uint64_t kElsewhere = kMagic + 1;         // of another host: only host and process are known
   static constexpr std::uint64_t kFar = kMagic + 2;               // of another host, which tells of it
   static constexpr std::size_t kCollectives = 64, kMessages = 16;
@@ -112,6 +112,7 @@ struct alignas(128) RankStatus {
   double timeout;                ///< seconds; 0: none
   std::int64_t saved_at;         ///< of a copy in a file: nanoseconds of the host's steady clock
   std::int32_t saved_state;      ///< the ProcessState at that time
+  std::int32_t whole_rank;       ///< its number in the group that this one was split off, else in this one
 
   // By the rank, in one thread at a time.
   alignas(128) std::atomic<std::uint64_t> started, finished;  ///< collectives
@@ -122,7 +123,8 @@ struct alignas(128) RankStatus {
   std::atomic<RankEnd> end;
   std::atomic<std::int32_t> long_work;  ///< scopes of LongWork
   StepStatus step;
-  SharedText<12> activity;  ///< the innermost profiler range of its thread
+  SharedText<12> activity;    ///< the innermost profiler range of its thread
+  OperationRecord elsewhere;  ///< what its thread waits for in another group
   OperationRecord collectives[kCollectives];
   OperationRecord messages[kMessages];
 
@@ -133,6 +135,7 @@ struct alignas(128) RankStatus {
   std::atomic<std::int64_t> heard_at;     ///< nanoseconds of this host's steady clock
   std::atomic<std::int32_t> heard_state;  ///< a ProcessState
   std::atomic<std::uint32_t> is_inferred;
+  std::atomic<std::uint32_t> elsewhere_far;  ///< of RankView::waits_elsewhere
 
   /// `operation`: number 0 for nothing.
   void wait_for(const OperationView& operation) {

@@ -60,7 +60,10 @@ std::string names_of(const std::vector<int>& ranks) {
 std::string name_of(const RankView& rank) {
   if (!rank.is_known && rank.host.empty()) return fmt::format("rank {}, of which nothing is known here,", rank.rank);
   if (rank.host.empty()) return fmt::format("rank {}", rank.rank);
-  return fmt::format("rank {} (host {}, pid {}{})", rank.rank, rank.host, rank.process, word_of(rank));
+  const bool has_other_number = rank.whole_rank >= 0 && rank.whole_rank != rank.rank;
+  return fmt::format("rank {} ({}host {}, pid {}{})", rank.rank,
+                     has_other_number ? fmt::format("rank {} of all, ", rank.whole_rank) : "", rank.host, rank.process,
+                     word_of(rank));
 }
 
 bool has_ended(const RankView& rank) { return rank.state == ProcessState::ended; }
@@ -111,6 +114,18 @@ std::string text_of(const Diagnosis& diagnosis) {
   for (const std::string& line : diagnosis.lines) text += "  " + line + "\n";
   if (!diagnosis.remedy.empty()) text += "  " + diagnosis.remedy + "\n";
   return text;
+}
+
+std::string numbers_of(const GroupView& group) {
+  std::string here, of_all;
+  bool differ = false;
+  for (const RankView& rank : group.ranks) {
+    const int number = rank.whole_rank < 0 ? rank.rank : rank.whole_rank;
+    differ = differ || number != rank.rank;
+    here += fmt::format("{}{}", here.empty() ? "" : ", ", rank.rank);
+    of_all += fmt::format("{}{}", of_all.empty() ? "" : ", ", number);
+  }
+  return differ ? fmt::format("ranks {} of this group are ranks {} of all", here, of_all) : "";
 }
 
 std::string text_of(const GroupView& group) {

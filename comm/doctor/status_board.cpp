@@ -87,6 +87,7 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
   if (magic != RankStatus::kMagic && magic != RankStatus::kElsewhere && magic != RankStatus::kFar) return view;
   view.host = printable(text_in(status.host));
   view.process = status.process;
+  view.whole_rank = status.whole_rank;
   view.is_known = magic != RankStatus::kElsewhere;
   if (!view.is_known) return view;
   const bool is_saved = status.saved_at != 0;
@@ -114,20 +115,23 @@ RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
     view.step = printable(status.step.waits());
   }
   view.is_in_long_work = status.long_work.load(std::memory_order_acquire) > 0;
-  view.activity = printable(status.activity.get());
+  const OperationView elsewhere = status.elsewhere.get();
+  view.waits_elsewhere = elsewhere.number != 0 || status.elsewhere_far.load(std::memory_order_relaxed) != 0;
+  view.activity = elsewhere.number != 0 ? describe(elsewhere) + " of another group" : printable(status.activity.get());
   view.collectives = last_of(status.collectives);
   view.messages = last_of(status.messages);
   return view;
 }
 
 /// Names the ranks that cannot show anything here themselves: those of other hosts, or all others.
-void show_identities(std::span<const Identity> identities, int own_rank, bool shares_memory,
-                     std::span<RankStatus> statuses) {
+void show_identities(std::span<const Identity> identities, std::span<const int> numbers, int own_rank,
+                     bool shares_memory, std::span<RankStatus> statuses) {
   const auto own = static_cast<std::size_t>(own_rank);
   for (std::size_t rank = 0; rank < identities.size(); ++rank) {
     const Identity& identity = identities[rank];
     if (rank == own || (shares_memory && identity.machine == identities[own].machine)) continue;
     statuses[rank].process = identity.process;
+    statuses[rank].whole_rank = numbers[rank];
     copy_text(identity.host, statuses[rank].host);
     statuses[rank].magic.store(RankStatus::kElsewhere, std::memory_order_release);
   }
@@ -163,9 +167,11 @@ GroupView view_of(std::span<const RankStatus> statuses, std::int64_t now) {
   return group;
 }
 
-StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.place()) {
+StatusBoard::StatusBoard(Backend& backend, double timeout, std::span<const int> whole_ranks) : place_(backend.place()) {
   constexpr std::int64_t kBytes = sizeof(RankStatus);
   const auto ranks = static_cast<std::size_t>(place_.size);
+  std::vector<int> numbers(whole_ranks.begin(), whole_ranks.end());
+  for (int rank = static_cast<int>(numbers.size()); rank < place_.size; ++rank) numbers.push_back(rank);
   const std::vector<Identity> identities = exchange_identities(backend);
   for (const Identity& identity : identities)
     first_ranks_.push_back(
@@ -185,9 +191,11 @@ StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.plac
     data = static_cast<std::byte*>(std::align(alignof(RankStatus), bytes, begin, space));
   }
   statuses_ = {reinterpret_cast<RankStatus*>(data), ranks};
-  if (place_.rank == first || !memory_) show_identities(identities, place_.rank, memory_ != nullptr, statuses_);
+  if (place_.rank == first || !memory_)
+    show_identities(identities, numbers, place_.rank, memory_ != nullptr, statuses_);
   RankStatus& status = mine();
   status.process = getpid();
+  status.whole_rank = numbers[static_cast<std::size_t>(place_.rank)];
   status.process_start = start_of_process(getpid());
   status.time_namespace = time_namespace();
   copy_text(host_name(), status.host);
@@ -224,6 +232,7 @@ void StatusBoard::show_far(const RankView& view, std::int64_t now) {
   status.wait_for(view.is_waiting ? view.waits_for : OperationView{});
   status.step.wait(view.step);
   status.activity.set(view.activity);
+  status.elsewhere_far.store(view.waits_elsewhere ? 1 : 0, std::memory_order_relaxed);
   status.long_work.store(view.is_in_long_work ? 1 : 0, std::memory_order_release);
   status.has_found_fault.store(view.has_found_fault ? 1 : 0, std::memory_order_release);
   // Last: whoever sees that it has ended is to see all that it did.

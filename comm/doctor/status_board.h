@@ -5,7 +5,6 @@
 #include "tandem/comm/doctor/diagnosis.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,9 +25,10 @@ class StatusBoard {
   /// A host of which nothing was heard for so long may be gone: nothing is known of its ranks then.
   static constexpr std::chrono::milliseconds kSilence{1500};
 
-  /// Collective over the backend. `timeout`: shown, in seconds. Where ranks of a host share no memory each sees itself
+  /// Collective over the backend. `timeout`: shown, in seconds. `whole_ranks`: by rank, their numbers in the group that
+  /// this one was split off; empty: the same. Where ranks of a host share no memory each sees itself
   /// alone, and obstacle() says why.
-  StatusBoard(Backend& backend, double timeout);
+  StatusBoard(Backend& backend, double timeout, std::span<const int> whole_ranks = {});
 
   const std::string& obstacle() const { return obstacle_; }
   RankStatus& mine() { return statuses_[static_cast<std::size_t>(place_.rank)]; }
@@ -46,8 +46,6 @@ class StatusBoard {
   void show_far_state(int rank, ProcessState state);
   /// Writes all statuses to a file that view_of_file() reads; whether it could be written.
   bool save(const std::string& path) const;
-  /// True for the first thread of this rank that asks: the one that tells what is wrong, and ends the process.
-  bool claim_end() { return !is_ending_.exchange(true); }
 
  private:
   Place place_;
@@ -56,7 +54,6 @@ class StatusBoard {
   std::shared_ptr<SharedMemory> memory_;
   std::vector<std::byte> own_memory_;  // in place of it
   std::span<RankStatus> statuses_;
-  std::atomic<bool> is_ending_ = false;
 };
 
 /// `now`: nanoseconds of the steady clock.

@@ -30,7 +30,7 @@ namespace {
 /// While it is there, this rank waits for an operation.
 class Waiting {
  public:
-  Waiting(RankStatus& status, const OperationView& operation) : status_(status) {
+  Waiting(RankStatus& status, const OperationView& operation) : status_(status), elsewhere_(status, operation) {
     status_.waits.store(status_.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     status_.wait_for(operation);
   }
@@ -40,6 +40,7 @@ class Waiting {
 
  private:
   RankStatus& status_;
+  WaitElsewhere elsewhere_;
 };
 
 /// What the works of a group have in common: the place where they show what they do.
@@ -47,11 +48,12 @@ class Watch {
  public:
   Watch(Backend& backend, const WatchOptions& options)
       : options_(options),
-        board_(std::make_shared<StatusBoard>(backend, options.timeout)),
+        board_(std::make_shared<StatusBoard>(backend, options.timeout, options.whole_ranks)),
         shown_activity_(board_->mine()),
         watchdog_(board_,
                   options.tells_hosts ? make_heartbeats(backend, board_, options.interface, far_obstacle_) : nullptr,
                   options.timeout, [this](const auto&... fault) { end(fault...); }) {
+    follow_for_end(board_);
     if (options_.end_all) follow_for_leave_together(board_);
   }
   ~Watch() {
@@ -65,8 +67,12 @@ class Watch {
 
   const WatchOptions& options() const { return options_; }
   /// Of groups of some of these ranks. Hosts that cannot be connected are not tried again, which takes seconds.
-  WatchOptions options_of_subgroups() const {
+  WatchOptions options_of_subgroup(std::span<const int> members) const {
     WatchOptions options = options_;
+    const std::vector<int>& numbers = options_.whole_ranks;
+    options.whole_ranks.clear();
+    for (const int rank : members)
+      options.whole_ranks.push_back(numbers.empty() ? rank : numbers[static_cast<std::size_t>(rank)]);
     options.tells_hosts = options.tells_hosts && far_obstacle_.empty();
     return options;
   }
@@ -120,7 +126,8 @@ class Watch {
   }
 
  private:
-  void end(const GroupView& group, const Diagnosis& diagnosis, bool is_teller) {
+  void end(const GroupView& group, Diagnosis diagnosis, bool is_teller) {
+    if (std::string numbers = numbers_of(group); !numbers.empty()) diagnosis.lines.push_back(std::move(numbers));
     if (options_.on_fault) {
       options_.on_fault(text_of(diagnosis));  // of all ranks the first text is kept
       if (leaves_soon()) return;
@@ -290,7 +297,7 @@ class WatchedBackend final : public Backend {
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::string notice;  // was told of the whole group
-    return watch(backend_.subgroup(members), watch_->options_of_subgroups(), notice);
+    return watch(backend_.subgroup(members), watch_->options_of_subgroup(members), notice);
   }
   std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
     std::shared_ptr<Storage> storage;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tandem::comm {
 
@@ -21,7 +22,8 @@ struct WatchOptions {
   bool checks = false;
   /// By which hosts tell each other what their ranks do; nothing: any by which they reach each other.
   std::optional<NetworkInterface> interface = {};
-  bool tells_hosts = true;  ///< whether hosts are connected for that at all
+  bool tells_hosts = true;            ///< whether hosts are connected for that at all
+  std::vector<int> whole_ranks = {};  ///< by rank, their numbers in the group that this one was split off; empty: same
   /// What makes the waits of this rank end, by an error of this text, when a fault is found. Where there is none, and
   /// where the rank has not left the group two seconds later, the text is written to stderr behind "error: rank R: ",
   /// and the process ends with exit code 2.

@@ -104,3 +104,28 @@ TEST_CASE("a rank that an error has ended within a collective is a fault as one 
   failed.state = ProcessState::runs;  // it may still go on with it
   CHECK_FALSE(find_fault(group_of({waits(0, sum(6)), failed})).has_value());
 }
+
+TEST_CASE("a rank that waits in another group is not to blame where one computes") {
+  RankView elsewhere = busy(0, 5);
+  elsewhere.waits_elsewhere = true;
+  elsewhere.activity = "all_reduce #2 sum f32[4] of another group";
+  const Diagnosis diagnosis = explain_wait(group_of({elsewhere, busy(1, 5), waits(2, sum(6))}), 2);
+  CHECK(diagnosis.blamed == std::vector{1});
+  CHECK_THAT(diagnosis.lines.front(),
+             ContainsText("nor has rank 0") && ContainsText("is in all_reduce #2 sum f32[4] of another group"));
+  const Diagnosis alone = explain_wait(group_of({elsewhere, busy(1, 6), waits(2, sum(6))}), 2);
+  CHECK(alone.blamed == std::vector{0});
+  CHECK(alone.remedy == "rank 0 waits in another group: look at what is told there");
+}
+
+TEST_CASE("ranks of a group that was split off are named by both their numbers") {
+  GroupView group = group_of({busy(0, 5), waits(1, sum(6))});
+  group.ranks[0].whole_rank = 3;
+  group.ranks[1].whole_rank = 1;
+  CHECK_THAT(explain_wait(group, 1).cause, ContainsText("rank 0 (rank 3 of all, host h, pid 400) has not entered"));
+  CHECK_THAT(text_of(group), ContainsText("rank 1 (host h, pid 401): "));
+  CHECK(numbers_of(group) == "ranks 0, 1 of this group are ranks 3, 1 of all");
+  group.ranks[0].whole_rank = 0;
+  CHECK(numbers_of(group).empty());
+  CHECK(numbers_of(group_of({busy(0, 5)})).empty());
+}

@@ -31,6 +31,7 @@ RankView some_rank(int rank) {
   view.step = "step 2 of ring, for rank 3";
   view.is_in_long_work = true;
   view.has_found_fault = true;
+  view.waits_elsewhere = true;
   view.activity = "backward conv2d [64, 16, 32, 32]";
   for (std::uint64_t number = 1020; number <= 1042; ++number)
     view.collectives.push_back({.number = number, .kind = CollectiveKind::all_reduce, .count = 4});
@@ -61,6 +62,7 @@ TEST_CASE("what ranks show is the same behind the network, with their last opera
   CHECK(view.activity == sent.activity);
   CHECK(view.is_in_long_work);
   CHECK(view.has_found_fault);
+  CHECK(view.waits_elsewhere);
   REQUIRE(view.collectives.size() == 16);
   CHECK(view.collectives.front().number == 1027);
   CHECK(view.collectives.back().fits(sent.collectives.back()));

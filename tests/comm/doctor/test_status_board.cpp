@@ -150,6 +150,36 @@ TEST_CASE("what a rank waits for is known however many operations it has begun s
   }
 }
 
+TEST_CASE("a rank shows in its other groups what it waits for in one, and what its number in the whole group is") {
+  std::vector<GroupView> views;
+  run_thread_ranks(3, native_options("threads", "ring"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    const auto part = whole.split(whole.rank() == 0 ? 1 : 0, -whole.rank());
+    if (whole.rank() == 2) sum(*part, 7);
+    if (whole.rank() == 1) {
+      std::this_thread::sleep_for(300ms);
+      views = views_of_process(getpid());
+      sum(*part, 7);
+    }
+    sum(whole, 4);
+    if (whole.rank() == 0) views.push_back(views_of_process(getpid()).front());
+  });
+  const auto of_size = [&](std::size_t size) {
+    return *std::ranges::find_if(views, [&](const GroupView& view) { return view.ranks.size() == size; });
+  };
+  REQUIRE(views.size() >= 3);
+  CHECK(of_size(2).ranks[0].whole_rank == 2);
+  CHECK(of_size(2).ranks[1].whole_rank == 1);
+  CHECK(describe(of_size(2).ranks[0].waits_for) == "all_reduce #1 sum f32[7]");
+  CHECK_FALSE(of_size(2).ranks[0].waits_elsewhere);
+  CHECK(of_size(3).ranks[2].waits_elsewhere);
+  CHECK(of_size(3).ranks[2].activity == "all_reduce #1 sum f32[7] of another group");
+  CHECK_FALSE(of_size(3).ranks[2].is_waiting);
+  CHECK_FALSE(of_size(3).ranks[0].waits_elsewhere);
+  CHECK(numbers_of(of_size(2)) == "ranks 0, 1 of this group are ranks 2, 1 of all");
+  CHECK(explain_wait(of_size(3), 0).blamed == std::vector{1});  // rank 0 waits for both
+  CHECK_FALSE(views.back().ranks[2].waits_elsewhere);
+}
+
 TEST_CASE("operations are read as they were written, and not while they are") {
   OperationRecord record;
   CHECK(record.get().number == 0);

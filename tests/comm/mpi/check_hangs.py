@@ -26,6 +26,11 @@ WAYS = {
     "receive": (NAMED.format(state="") + r".* and waits in receive of f32\[1000\] from rank 0", LATE),
     "cycle": (r"ranks wait for each other in a cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)", LATE),
     "tags": (r"tags differ: rank . .* waits in .* \(tag [34]\), and rank . .* in .* \(tag [34]\)", LATE),
+    # Of a group that rank 1 and rank 0 have besides, in this order: each survivor names it in its own one.
+    "group": (NAMED.format(state="") + r"|rank 0 \(rank 1 of all, host \S+, pid \d+\) has not entered all_reduce #1 sum", LATE),
+    "chain": (r"rank 1 \(host \S+, pid \d+, stopped\) has not sent to rank 2, which waits in receive", LATE),
+    "waits": (r"rank 1 \(host \S+, pid \d+, stopped\) has not (sent to rank 0|entered)", LATE),
+    "many": (NAMED.format(state=", ended"), EARLY),
     "stays": (r"rank 1 \(host \S+, pid \d+, stopped\) has not left the group", LATE),
     "throws": (r"rank 1: label 12 is out of range", EARLY),
     "root": (r"rank 1.* broadcast #\d+ f32\[1000\] from rank 2, and ranks? 0(, 2)? calls? broadcast .* from rank 0", EARLY),
@@ -98,7 +103,7 @@ def faults_of(way, args):
     for rank in survivors:
         own = [line for line in lines if line.startswith(f"error: rank {rank}: ")]
         # One that has told what is wrong, and ends, is not at fault.
-        faults += [f"rank {rank} blames another one" for line in own if re.search(r": rank [02] \([^)]*\) (has|did|is|does) ", line)]
+        faults += [f"rank {rank} blames another one" for line in own if re.search(r": rank [02] \((?!rank 1 of all)[^)]*\) (has|did|is|does) ", line)]
         if not any(re.search(expected, line) for line in own):
             # Of an agreed error one rank tells. Wrong dtypes of one size may end some ranks' part before anybody looks.
             # Who has left a group hears of what another one that has left finds.

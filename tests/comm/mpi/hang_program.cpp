@@ -13,9 +13,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -53,12 +55,31 @@ void misbehave(ProcessGroup& group, const std::string& way) {
   if (way == "order") group.broadcast(Out(x));
   if (way == "message") group.receive(Out(Tensor::full({999}, 1.0)), 0);
   if (way == "receive") group.receive(Out(x), 0);
+  if (way == "group") compute();
+  if (way == "chain") raise(SIGSTOP);
+  if (way == "waits") group.receive(Out(x), 0);  // and is stopped there
+  if (way == "many") raise(SIGKILL);
   if (way == "tags") group.receive(Out(Tensor::full({2'000'000}, 1.0)), 0, 4);
 }
 
 /// What the others do meanwhile.
-void behave(ProcessGroup& group, const std::string& way) {
+void behave(ProcessGroup& group, const std::string& way, const std::vector<std::string>& processes) {
   const Tensor x = Tensor::full({1000}, 1.0);
+  std::vector<Tensor> tensors;
+  std::vector<std::unique_ptr<Work>> works;
+  for (int i = 0; way == "many" && i < 70; ++i) {
+    tensors.push_back(x.clone());
+    works.push_back(group.all_reduce_async(Out(tensors.back())));
+  }
+  for (const auto& work : works) work->wait();
+  if (group.rank() == 2 && (way == "chain" || way == "waits"))  // the others wait for longer
+    std::this_thread::sleep_for(std::chrono::milliseconds(way == "chain" ? 300 : 5000));
+  if (way == "chain") group.receive(Out(x), group.rank() == 0 ? 2 : kCulprit);
+  if (way == "waits" && group.rank() == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    kill(static_cast<pid_t>(std::stoi(processes[kCulprit])), SIGSTOP);
+    group.receive(Out(x), kCulprit);
+  }
   if (way == "root")
     group.broadcast(Out(x), 0);
   else if (way == "tags" && group.rank() == 0)
@@ -86,13 +107,17 @@ int main(int argc, char** argv) {
     std::printf("rank %d is process %d\n", group->rank(), static_cast<int>(getpid()));
     std::fflush(stdout);
     take_steps(*group, 5);
+    const std::vector<std::string> processes = group->all_gather_bytes(std::to_string(getpid()));
+    // Of ranks 1 and 0, in this order, and of rank 2.
+    const auto part = way == "group" ? group->split(group->rank() / 2, -group->rank()) : nullptr;
+    if (part && group->rank() == 0) part->all_reduce(Out(Tensor::full({1000}, 1.0)));
     if (way == "cycle") {
       const Tensor x = Tensor::full({1000}, 1.0);
       group->receive(Out(x), (group->rank() + 1) % group->size());
     }
     if (way == "returns" && group->rank() == kCulprit) return 0;
     if (group->rank() == kCulprit) misbehave(*group, way);
-    if (way != "stays") behave(*group, way);
+    if (way != "stays") behave(*group, way, processes);
     take_steps(*group, 5);
     if (way == "stays" && group->rank() == kCulprit) raise(SIGSTOP);
     std::printf("rank %d ended\n", group->rank());
