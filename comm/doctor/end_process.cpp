@@ -114,6 +114,11 @@ void follow_for_end(const std::shared_ptr<StatusBoard>& board) {
   own.all.push_back(board);
 }
 
+bool tells_all(StatusBoard& board) {
+  return std::ranges::any_of(boards_of_rank(board),
+                             [](const auto& each) { return is_teller(each->look(), each->place().rank); });
+}
+
 void end_process(StatusBoard& board, const GroupView& group, const Diagnosis& diagnosis, const LastWords& words) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kForOthers{1500}, kBetweenLooks{20};

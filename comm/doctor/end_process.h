@@ -19,6 +19,9 @@ struct LastWords {
 /// A board of this process. What is told of one group is told of the others of this process as well.
 void follow_for_end(const std::shared_ptr<StatusBoard>& board);
 
+/// Whether the rank of `board` is the one that tells all lines, of that group or of another one that it is in.
+bool tells_all(StatusBoard& board);
+
 /// Writes the text to stderr behind "error: rank R: ", waits until the other ranks of this host that can, in all groups
 /// of this process, have written theirs, and ends those of the blamed ranks on this host that cannot end themselves.
 /// Then the teller ends all ranks; each ends with exit code 2 after some seconds at the latest, whatever its other

@@ -132,6 +132,8 @@ class Watch {
       options_.on_fault(text_of(diagnosis));  // of all ranks the first text is kept
       if (leaves_soon()) return;
     }
+    // A rank tells once, in whichever group that is first.
+    is_teller = is_teller || tells_all(*board_);
     const std::string text = is_teller ? text_of(diagnosis) : diagnosis.cause + "\n";
     end_process(*board_, group, diagnosis, {text, is_teller, options_.end_all});
   }

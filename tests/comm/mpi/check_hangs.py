@@ -110,6 +110,8 @@ def faults_of(way, args):
             one_is_enough = args.checks or way in ("dtype", "stays")
             if not (one_is_enough and any(re.search(expected, line) for line in lines)):
                 faults.append(f"rank {rank} does not name the fault")
+    if way == "group" and not re.search(r"^  ranks? .* waits? in ", errors, re.MULTILINE):
+        faults.append("nobody tells what the others do")
     deadline = time.monotonic() + 5
     processes = re.findall(r"is process (\d+)", output)
     if len(processes) != 3:
