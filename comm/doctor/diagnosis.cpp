@@ -241,9 +241,8 @@ std::optional<Diagnosis> find_fault(const GroupView& group) {
 
 Diagnosis explain_wait(const GroupView& group, int waiting) {
   if (auto certain = find_fault(group)) return *std::move(certain);
-  if (!rank_of(group, waiting).is_waiting)  // as where others have told what is wrong
-    for (const RankView& rank : group.ranks)
-      if (rank.has_found_fault) return explain_told(group, rank, "");
+  if (!rank_of(group, waiting).is_waiting)
+    if (auto alarm = explain_alarm(group)) return *std::move(alarm);
   Diagnosis result = Following(group).from(waiting);
   for (const RankView& rank : group.ranks) {
     const bool is_stopped = rank.state == ProcessState::stopped || rank.state == ProcessState::held;
@@ -251,6 +250,20 @@ Diagnosis explain_wait(const GroupView& group, int waiting) {
       result.lines.push_back(fmt::format("{} does not go on either", name_of(rank)));
   }
   return result;
+}
+
+std::optional<Diagnosis> explain_alarm(const GroupView& group) {
+  const auto has_found = [](const RankView& rank) { return rank.has_found_fault; };
+  const auto first = std::ranges::find_if(group.ranks, has_found);
+  if (first == group.ranks.end()) return std::nullopt;
+  if (std::ranges::any_of(group.ranks, [&](const RankView& rank) { return has_found(rank) && rank.is_waiting; }))
+    return std::nullopt;
+  if (const int waiting = longest_waiting(group); waiting >= 0) {
+    const std::vector<int> blamed = explain_wait(group, waiting).blamed;
+    if (!blamed.empty() && std::ranges::none_of(blamed, [&](int rank) { return can_go_on(rank_of(group, rank)); }))
+      return std::nullopt;
+  }
+  return explain_told(group, *first, "");
 }
 
 Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed) {

@@ -65,6 +65,10 @@ int longest_waiting(const GroupView& group);
 /// to blame where that rank waits itself: whoever stands at the end of such waits is.
 Diagnosis explain_wait(const GroupView& group, int waiting);
 
+/// Where ranks have told what is wrong, none of which waits in this group: that they have. Their waits in another one
+/// are what it is about, and waits in this one may be well. Nothing where they are for ranks that cannot go on.
+std::optional<Diagnosis> explain_alarm(const GroupView& group);
+
 /// The same of ranks that do not leave the group, `stayed`, for which those that have left wait.
 Diagnosis explain_leaving(const GroupView& group, const std::vector<int>& stayed);
 

@@ -24,6 +24,8 @@ constexpr std::chrono::milliseconds kBetweenCloseLooks{20};
 constexpr Seconds kFaultLasts{0.05};
 /// One that has failed says why by itself.
 constexpr Seconds kFailureLasts{2.0};
+/// A fault that was told in another group, where ranks say more of it.
+constexpr Seconds kAlarmLasts{1.0};
 /// What is looked at closely even where nothing calls for it.
 constexpr Seconds kBetweenFullLooks{1.0};
 /// A look asks the system for the process of each rank, and all ranks that wait do: with many they take turns of this
@@ -136,6 +138,13 @@ bool Watchdog::look() {
   if (may_wait) waiting_time_ = std::max(Seconds(), waiting_time_ - since_look);
   const bool is_late = may_be_late && !may_wait;
   if (!is_alarmed && !is_late && !is_certain) return false;
+  if (!is_late && !is_certain) {
+    if (const std::optional<Diagnosis> elsewhere = explain_alarm(group)) {
+      alarm_time_ += since_look;
+      if (alarm_time_ >= kAlarmLasts) tell(group, *elsewhere);
+      return alarm_time_ >= kAlarmLasts;
+    }
+  }
   const int longest = longest_waiting(group);
   const Diagnosis diagnosis =
       fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);

@@ -24,6 +24,16 @@ TEST_CASE("a rank that has told what is wrong is not the cause, wherever it was"
   RankView tells = busy(0, 5);
   tells.has_found_fault = true;
   CHECK(explain_wait(group_of({tells, busy(1, 5)}), 1).cause == "rank 0 (host h, pid 400) has told what is wrong");
+  // So it is where others wait for each other as they do at any time: it waits in another group.
+  const auto alarm = explain_alarm(group_of({tells, busy(1, 5), waits(2, sum(6))}));
+  REQUIRE(alarm.has_value());
+  CHECK(alarm->blamed.empty());
+  CHECK(alarm->cause == "rank 0 (host h, pid 400) has told what is wrong");
+  RankView waits_here = waits(0, sum(6));
+  waits_here.has_found_fault = true;
+  CHECK_FALSE(explain_alarm(group_of({waits_here, busy(1, 5), tells})).has_value());
+  CHECK_FALSE(explain_alarm(group_of({busy(0, 5), waits(1, sum(6))})).has_value());
+  CHECK_FALSE(explain_alarm(group_of({tells, stopped, waits(2, sum(6))})).has_value());
 }
 
 TEST_CASE("a rank that does long work is not to blame where another one is") {

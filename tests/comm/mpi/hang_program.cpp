@@ -108,9 +108,10 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     take_steps(*group, 5);
     const std::vector<std::string> processes = group->all_gather_bytes(std::to_string(getpid()));
-    // Of ranks 1 and 0, in this order, and of rank 2.
-    const auto part = way == "group" ? group->split(group->rank() / 2, -group->rank()) : nullptr;
-    if (part && group->rank() == 0) part->all_reduce(Out(Tensor::full({1000}, 1.0)));
+    // Of ranks 1 and 0, in this order, and of rank 2. In the one way they wait in it, in the other one it is just
+    // there.
+    const auto part = way == "group" || way == "receive" ? group->split(group->rank() / 2, -group->rank()) : nullptr;
+    if (way == "group" && group->rank() == 0) part->all_reduce(Out(Tensor::full({1000}, 1.0)));
     if (way == "cycle") {
       const Tensor x = Tensor::full({1000}, 1.0);
       group->receive(Out(x), (group->rank() + 1) % group->size());
