@@ -41,8 +41,10 @@ struct RuntimeCounts {
   std::atomic<std::int64_t> event_waits = 0;       // cudaEventSynchronize()
   std::atomic<std::int64_t> stream_waits = 0;      // of the host for all that a stream or a device has to do
   std::atomic<std::int64_t> default_contexts = 0;  // of threads that had set no device before the first call
-  std::atomic<std::int64_t> bytes_to_device = 0;   // that copies bring from the host
-  std::atomic<std::int64_t> bytes_to_host = 0;     // and take back
+  std::atomic<std::int64_t> launches = 0;          // of kernels
+  std::atomic<std::int64_t> copies_to_device = 0;  // from the host
+  std::atomic<std::int64_t> bytes_to_device = 0;   // that these bring
+  std::atomic<std::int64_t> bytes_to_host = 0;     // that copies take back
 };
 RuntimeCounts& runtime_counts();
 

@@ -222,8 +222,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const std::lock_guard lock(runtime_mutex());
   if (bytes == 0) return cudaSuccess;
   if (!direction_fits(to, from, kind)) return note(cudaErrorInvalidMemcpyDirection);
-  if (is_device_address(to) && !is_device_address(from))
+  if (is_device_address(to) && !is_device_address(from)) {
+    ++runtime_counts().copies_to_device;
     runtime_counts().bytes_to_device += static_cast<std::int64_t>(bytes);
+  }
   if (!is_device_address(to) && is_device_address(from))
     runtime_counts().bytes_to_host += static_cast<std::int64_t>(bytes);
   StreamState& state = state_of(stream);

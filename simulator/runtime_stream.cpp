@@ -52,6 +52,7 @@ void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t share
     note(cudaErrorInvalidValue);
     return;
   }
+  ++runtime_counts().launches;
   const std::shared_ptr<void> owned(copy(arguments), destroy);
   timeline().enqueue(state_of(stream), function_name(kernel), site_id(where), [=] {
     engine().run({kernel, grid, block, shared_bytes, body, owned.get(), argument_bytes, where});

@@ -6,6 +6,7 @@
 #include "tandem/kernels/traffic.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace tandem::kernels {
 
@@ -24,18 +25,34 @@ struct Factors {
   }
 };
 
-Factors<double> factors_of(const AdamOptions& options, std::int64_t step) {
-  const auto count = static_cast<double>(step);
-  const bool decoupled = options.decoupled_weight_decay;
-  return {.gradient = options.gradient_factor,
-          .keep = decoupled ? 1.0 - options.lr * options.weight_decay : 1.0,
-          .weight_decay = decoupled ? 0.0 : options.weight_decay,
+/// beta1^step and beta2^step.
+struct Powers {
+  double beta1, beta2;
+};
+
+/// Counts the step where the item has a count.
+Powers powers_of(const AdamItem& item, const AdamOptions& options) {
+  if (!item.count.defined()) {
+    const auto step = static_cast<double>(item.step);
+    return {std::pow(options.beta1, step), std::pow(options.beta2, step)};
+  }
+  std::int64_t steps = 0;  // the first member of an AdamCount; the others are a GPU's
+  std::memcpy(&steps, item.count.raw_data(), sizeof(steps));
+  ++steps;
+  std::memcpy(item.count.raw_data(), &steps, sizeof(steps));
+  return {integer_power(options.beta1, steps), integer_power(options.beta2, steps)};
+}
+
+Factors<double> make_factors(const AdamOptions& options, const StepFactors& step, const Powers& powers) {
+  return {.gradient = step.gradient_factor,
+          .keep = step.keep,
+          .weight_decay = step.weight_decay,
           .fresh1 = 1.0 - options.beta1,
           .beta2 = options.beta2,
           .fresh2 = 1.0 - options.beta2,
-          .inverse_bias2 = 1.0 / std::sqrt(1.0 - std::pow(options.beta2, count)),
+          .inverse_bias2 = 1.0 / std::sqrt(1.0 - powers.beta2),
           .eps = options.eps,
-          .step_size = options.lr / (1.0 - std::pow(options.beta1, count))};
+          .step_size = step.lr / (1.0 - powers.beta1)};
 }
 
 template <bool kAmsgrad, typename S>
@@ -64,7 +81,27 @@ void step_run(const AdamItem& item, const Factors<double>& factors, std::int64_t
       detail::state_at<S>(item.max_exp_avg_sq, first));
 }
 
+/// Throws Error unless the item's count can be one.
+void check_count(std::string_view op, const AdamItem& item) {
+  const Tensor& count = item.count;
+  if (!count.defined()) return;
+  constexpr std::int64_t kBytes = sizeof(AdamCount);
+  require(count.dtype() == DType::u8 && count.shape() == Shape{kBytes} && count.is_dense() &&
+              reinterpret_cast<std::uintptr_t>(count.raw_data()) % alignof(AdamCount) == 0,
+          "{}: the count of steps of parameter {} must be a dense u8[{}] at a multiple of {} bytes, got {}", op,
+          describe(item.parameter), kBytes, alignof(AdamCount), describe(count));
+  require_one_device(op, item.parameter, count);
+}
+
 }  // namespace
+
+StepFactors factors_of(const AdamOptions& options) {
+  const bool decoupled = options.decoupled_weight_decay;
+  return {.lr = options.lr,
+          .weight_decay = decoupled ? 0.0 : options.weight_decay,
+          .gradient_factor = options.gradient_factor,
+          .keep = decoupled ? 1.0 - options.lr * options.weight_decay : 1.0};
+}
 
 void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   constexpr std::string_view kOp = "adam_step";
@@ -78,6 +115,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
     require_one_device(kOp, items.front().parameter, item.parameter);
+    check_count(kOp, item);
     note_traffic(item.gradient, item.parameter, item.master.defined() ? item.master : item.parameter, item.master,
                  item.exp_avg, item.exp_avg, item.exp_avg_sq, item.exp_avg_sq, item.max_exp_avg_sq,
                  item.max_exp_avg_sq);
@@ -85,12 +123,16 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   }
   if (items.empty()) return;
   check_skip(kOp, options.skip, items.front().parameter.device());
+  check_control(kOp, options.control, items.front().parameter.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, items.front().parameter}) return cuda::adam_step(items, options);
   if (is_skipped(options.skip)) return;
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
+  std::vector<Factors<double>> factors_of_each;
+  for (const AdamItem& item : items) factors_of_each.push_back(make_factors(options, step, powers_of(item, options)));
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const AdamItem& item = items[index];
-    const Factors<double> factors = factors_of(options, item.step);
+    const Factors<double>& factors = factors_of_each[index];
     detail::step_elements({item.parameter, item.gradient, item.master}, begin, end,
                           [&](auto* parameter, const auto* gradient, std::int64_t first, std::int64_t count) {
                             step_run(item, factors, first, count, parameter, gradient);

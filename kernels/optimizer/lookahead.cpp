@@ -42,7 +42,8 @@ void move_item(const LookaheadItem& item, double share, std::int64_t begin, std:
 
 }  // namespace
 
-void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip) {
+void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip, const Tensor& control,
+                    TableCache* table) {
   constexpr std::string_view kOp = "lookahead_step";
   std::vector<std::int64_t> sizes;
   for (const LookaheadItem& item : items) {
@@ -55,13 +56,14 @@ void lookahead_step(std::span<const LookaheadItem> items, double decay, const Te
   }
   if (items.empty()) return;
   check_skip(kOp, skip, items.front().weight.device());
+  check_control(kOp, control, items.front().weight.device());
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, items.front().weight}) return cuda::lookahead_step(items, decay, skip);
+    if (const CudaOp op{kOp, items.front().weight}) return cuda::lookahead_step(items, decay, skip, control, table);
   if (is_skipped(skip)) return;
+  const double share = factors_on_cpu(control, {.lr = 1.0 - decay}).lr;
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
-    dispatch_floating(items[index].weight.dtype(), kOp, [&](auto tag) {
-      move_item<typename decltype(tag)::type>(items[index], 1.0 - decay, begin, end);
-    });
+    dispatch_floating(items[index].weight.dtype(), kOp,
+                      [&](auto tag) { move_item<typename decltype(tag)::type>(items[index], share, begin, end); });
   });
 }
 

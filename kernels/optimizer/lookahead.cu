@@ -16,6 +16,8 @@ struct LookaheadEntry {
   std::int64_t count;
   DType narrow_dtype;
   bool vectors;  // all addresses are multiples of 16
+
+  friend bool operator==(const LookaheadEntry&, const LookaheadEntry&) = default;
 };
 
 /// What `narrow` has is of type T.
@@ -38,8 +40,9 @@ __device__ void move_chunk(const LookaheadEntry& entry, const Chunk& chunk, floa
   });
 }
 
-__global__ void lookahead(TableView<LookaheadEntry> table, float share, const std::int32_t* skip) {
+__global__ void lookahead(TableView<LookaheadEntry> table, FactorsView factors, const std::int32_t* skip) {
   if (is_skipped(skip)) return;
+  const auto share = static_cast<float>(factors_of(factors).lr);
   const Chunk chunk = find_chunk(table);
   const LookaheadEntry& entry = table.entries[chunk.entry];
   if (entry.narrow_dtype == DType::f16) return move_chunk<Half>(entry, chunk, share);
@@ -63,14 +66,15 @@ LookaheadEntry make_entry(const LookaheadItem& item) {
 
 }  // namespace
 
-void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip) {
+void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip, const Tensor& control,
+                    TableCache* kept) {
   std::vector<LookaheadEntry> entries;
   for (const LookaheadItem& item : items) entries.push_back(make_entry(item));
   const Tensor& first = items.front().weight;
-  const TensorTable<LookaheadEntry> table(entries, first.device());
+  const TensorTable<LookaheadEntry> table = cached_table(std::move(entries), first.device(), kept);
   if (table.chunks() == 0) return;
   launch(lookahead, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first),
-         table.view(), static_cast<float>(1.0 - decay), skip_pointer(skip));
+         table.view(), factors_view(control, {.lr = 1.0 - decay}), skip_pointer(skip));
 }
 
 }  // namespace tandem::kernels::cuda

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/core/out.h"
+#include "tandem/kernels/optimizer/step_factors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 
 #include <span>
 
@@ -18,7 +20,10 @@ struct LookaheadItem {
 ///   slow += (1 - decay) * (weight - slow),  weight = slow
 /// A half weight becomes the rounded slow weight, its master the slow weight itself. f64, f32, f16, bf16; half types
 /// are computed in f32. Where `skip`, an i32 of rank 0 on the items' device, is not 0, nothing changes; undefined, it
-/// is 0. All items on one device; on a GPU, one kernel for all of them, not in f64.
-void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip = {});
+/// is 0. Where `control`, a StepFactors there (f64[kStepFactors]), is defined, its lr is the share 1 - decay in place
+/// of `decay`. A `table` keeps what a GPU needs to know of the items from one call to the next. All items on one
+/// device; on a GPU, one kernel for all of them, not in f64.
+void lookahead_step(std::span<const LookaheadItem> items, double decay, const Tensor& skip = {},
+                    const Tensor& control = {}, TableCache* table = nullptr);
 
 }  // namespace tandem::kernels

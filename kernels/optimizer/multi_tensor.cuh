@@ -6,13 +6,16 @@
 #include "tandem/core/cuda/launch.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"
+#include "tandem/core/stream.h"
 #include "tandem/kernels/device/grid.h"
 #include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/shared.h"
 #include "tandem/kernels/device/vector.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tandem::kernels::cuda {
@@ -64,6 +67,24 @@ class TensorTable {
   std::int64_t chunks_ = 0;
   Tensor bytes_;
 };
+
+/// The table of these entries: that of the call before where it is of the same entries and its copy on the same stream,
+/// else a new one. Entries can be compared.
+template <typename Entry>
+TensorTable<Entry> cached_table(std::vector<Entry> entries, Device device, TableCache* cache) {
+  if (cache == nullptr) return TensorTable<Entry>(entries, device);
+  struct Kept {
+    std::vector<Entry> entries;
+    Stream stream;
+    TensorTable<Entry> table;
+  };
+  Stream stream = tandem::current_stream(device);
+  const auto* const kept = std::any_cast<Kept>(&cache->last);
+  if (kept != nullptr && kept->stream == stream && kept->entries == entries) return kept->table;
+  TensorTable<Entry> table(entries, device);
+  cache->last = Kept{std::move(entries), std::move(stream), table};
+  return table;
+}
 
 /// The chunk of a block: elements [begin, end) of an entry.
 struct Chunk {

@@ -39,15 +39,15 @@ void update(const Factors<S>& f, std::int64_t count, S* __restrict parameter, co
 }
 
 template <typename S>
-void step_run(const RmspropItem& item, const RmspropOptions& options, std::int64_t first, std::int64_t count,
-              S* parameter, const S* gradient) {
-  const Factors<S> factors{static_cast<S>(options.lr),
+void step_run(const RmspropItem& item, const RmspropOptions& options, const StepFactors& step, std::int64_t first,
+              std::int64_t count, S* parameter, const S* gradient) {
+  const Factors<S> factors{static_cast<S>(step.lr),
                            static_cast<S>(options.alpha),
                            static_cast<S>(1.0 - options.alpha),
                            static_cast<S>(options.eps),
-                           static_cast<S>(options.weight_decay),
-                           static_cast<S>(options.momentum),
-                           static_cast<S>(options.gradient_factor)};
+                           static_cast<S>(step.weight_decay),
+                           static_cast<S>(step.momentum),
+                           static_cast<S>(step.gradient_factor)};
   const bool momentum = options.momentum != 0.0, centered = item.grad_avg.defined();
   const auto run = momentum ? (centered ? update<true, true, S> : update<true, false, S>)
                             : (centered ? update<false, true, S> : update<false, false, S>);
@@ -56,6 +56,13 @@ void step_run(const RmspropItem& item, const RmspropOptions& options, std::int64
 }
 
 }  // namespace
+
+StepFactors factors_of(const RmspropOptions& options) {
+  return {.lr = options.lr,
+          .momentum = options.momentum,
+          .weight_decay = options.weight_decay,
+          .gradient_factor = options.gradient_factor};
+}
 
 void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options) {
   constexpr std::string_view kOp = "rmsprop_step";
@@ -75,14 +82,16 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
   }
   if (items.empty()) return;
   check_skip(kOp, options.skip, items.front().parameter.device());
+  check_control(kOp, options.control, items.front().parameter.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, items.front().parameter}) return cuda::rmsprop_step(items, options);
   if (is_skipped(options.skip)) return;
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const RmspropItem& item = items[index];
     detail::step_elements({item.parameter, item.gradient, item.master}, begin, end,
                           [&](auto* parameter, const auto* gradient, std::int64_t first, std::int64_t count) {
-                            step_run(item, options, first, count, parameter, gradient);
+                            step_run(item, options, step, first, count, parameter, gradient);
                           });
   });
 }

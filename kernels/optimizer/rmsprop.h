@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/core/out.h"
+#include "tandem/kernels/optimizer/step_factors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 
 #include <span>
 
@@ -15,6 +17,9 @@ struct RmspropOptions {
   double momentum = 0.0;
   double gradient_factor = 1.0;  // see below
   Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, nothing changes; undefined: it is 0
+  /// As of SgdOptions.
+  Tensor control{};
+  TableCache* table = nullptr;  // as of SgdOptions
 };
 
 /// A parameter, its gradient and its state (of optimizer_state_dtype), all dense and of equal strides. The momentum

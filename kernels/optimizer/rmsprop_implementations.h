@@ -5,6 +5,9 @@
 
 namespace tandem::kernels {
 
+/// Those given by value.
+StepFactors factors_of(const RmspropOptions& options);
+
 namespace cuda {
 decltype(kernels::rmsprop_step) rmsprop_step;
 }  // namespace cuda

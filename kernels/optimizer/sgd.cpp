@@ -34,11 +34,11 @@ void descend_with_momentum(const Factors<S>& f, std::int64_t count, S* __restric
 }
 
 template <typename S>
-void step_run(const SgdItem& item, const SgdOptions& options, std::int64_t first, std::int64_t count, S* parameter,
-              const S* gradient) {
-  const Factors<S> factors{static_cast<S>(options.lr), static_cast<S>(options.momentum),
+void step_run(const SgdItem& item, const SgdOptions& options, const StepFactors& step, std::int64_t first,
+              std::int64_t count, S* parameter, const S* gradient) {
+  const Factors<S> factors{static_cast<S>(step.lr), static_cast<S>(step.momentum),
                            static_cast<S>(item.is_first_step ? 1.0 : 1.0 - options.dampening),
-                           static_cast<S>(options.weight_decay), static_cast<S>(options.gradient_factor)};
+                           static_cast<S>(step.weight_decay), static_cast<S>(step.gradient_factor)};
   if (options.momentum == 0.0) return descend(factors, count, parameter, gradient);
   S* const buffer = item.momentum_buffer.data<S>() + first;
   if (item.is_first_step) std::fill(buffer, buffer + count, S(0));
@@ -47,6 +47,13 @@ void step_run(const SgdItem& item, const SgdOptions& options, std::int64_t first
 }
 
 }  // namespace
+
+StepFactors factors_of(const SgdOptions& options) {
+  return {.lr = options.lr,
+          .momentum = options.momentum,
+          .weight_decay = options.weight_decay,
+          .gradient_factor = options.gradient_factor};
+}
 
 void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   constexpr std::string_view kOp = "sgd_step";
@@ -64,14 +71,16 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   }
   if (items.empty()) return;
   check_skip(kOp, options.skip, items.front().parameter.device());
+  check_control(kOp, options.control, items.front().parameter.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, items.front().parameter}) return cuda::sgd_step(items, options);
   if (is_skipped(options.skip)) return;
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const SgdItem& item = items[index];
     detail::step_elements({item.parameter, item.gradient, item.master}, begin, end,
                           [&](auto* parameter, const auto* gradient, std::int64_t first, std::int64_t count) {
-                            step_run(item, options, first, count, parameter, gradient);
+                            step_run(item, options, step, first, count, parameter, gradient);
                           });
   });
 }

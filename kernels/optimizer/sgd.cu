@@ -8,27 +8,28 @@ namespace {
 
 struct SgdEntry : UpdateEntry<1> {
   float fresh;  // share of the gradient in the momentum buffer
+
+  friend bool operator==(const SgdEntry&, const SgdEntry&) = default;
 };
 
-struct SgdFactors {
-  float lr, momentum, weight_decay, gradient;
-  bool nesterov;
-};
-
-__global__ void sgd(TableView<SgdEntry> table, SgdFactors f, const std::int32_t* skip) {
+__global__ void sgd(TableView<SgdEntry> table, FactorsView factors, bool nesterov, const std::int32_t* skip) {
   if (is_skipped(skip)) return;
+  const StepFactors step = factors_of(factors);
+  const auto lr = static_cast<float>(step.lr), momentum = static_cast<float>(step.momentum),
+             weight_decay = static_cast<float>(step.weight_decay),
+             gradient_factor = static_cast<float>(step.gradient_factor);
   const Chunk chunk = find_chunk(table);
   const SgdEntry& entry = table.entries[chunk.entry];
   const float fresh = entry.fresh;
   const bool has_momentum = entry.states[0] != nullptr;
   update_chunk<1>(entry, chunk, [&](float& parameter, float gradient, float(&states)[1]) {
-    const float g = f.gradient * gradient + f.weight_decay * parameter;
+    const float g = gradient_factor * gradient + weight_decay * parameter;
     float direction = g;
     if (has_momentum) {
-      states[0] = f.momentum * states[0] + fresh * g;
-      direction = f.nesterov ? g + f.momentum * states[0] : states[0];
+      states[0] = momentum * states[0] + fresh * g;
+      direction = nesterov ? g + momentum * states[0] : states[0];
     }
-    parameter -= f.lr * direction;
+    parameter -= lr * direction;
   });
 }
 
@@ -45,13 +46,10 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
     entries.push_back(entry);
   }
   const Tensor& first = items.front().parameter;
-  const TensorTable<SgdEntry> table(entries, first.device());
+  const TensorTable<SgdEntry> table = cached_table(std::move(entries), first.device(), options.table);
   if (table.chunks() == 0) return;
-  const SgdFactors factors{static_cast<float>(options.lr), static_cast<float>(options.momentum),
-                           static_cast<float>(options.weight_decay), static_cast<float>(options.gradient_factor),
-                           options.nesterov};
   launch(sgd, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
-         factors, skip_pointer(options.skip));
+         factors_view(options.control, factors_of(options)), options.nesterov, skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/core/out.h"
+#include "tandem/kernels/optimizer/step_factors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 
 #include <span>
 
@@ -15,6 +17,11 @@ struct SgdOptions {
   bool nesterov = false;
   double gradient_factor = 1.0;  // see below
   Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, nothing changes; undefined: it is 0
+  /// f64[kStepFactors] on the device of the items, a StepFactors: in place of lr, momentum, weight_decay and
+  /// gradient_factor where it is defined, so that work that was recorded once can be repeated with others. Whether
+  /// there are momentum buffers is still up to `momentum`.
+  Tensor control{};
+  TableCache* table = nullptr;  // keeps the table on a GPU from one call to the next; null: it is made at each call
 };
 
 /// A parameter, its gradient, and its momentum buffer (of optimizer_state_dtype; undefined with momentum 0), all dense

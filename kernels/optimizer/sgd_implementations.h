@@ -5,6 +5,9 @@
 
 namespace tandem::kernels {
 
+/// Those given by value.
+StepFactors factors_of(const SgdOptions& options);
+
 namespace cuda {
 decltype(kernels::sgd_step) sgd_step;
 }  // namespace cuda

@@ -37,6 +37,20 @@ void check_skip(std::string_view op, const Tensor& skip, Device device) {
           "{}: whether to skip must be one i32 of rank 0 on {}, got {}", op, name_of(device), describe(skip));
 }
 
+void check_control(std::string_view op, const Tensor& control, Device device) {
+  if (!control.defined()) return;
+  require(control.dtype() == DType::f64 && control.shape() == Shape{kStepFactors} && control.is_dense() &&
+              control.device() == device,
+          "{}: the factors of a step must be a dense f64[{}] on {}, got {}", op, kStepFactors, name_of(device),
+          describe(control));
+}
+
+StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given) {
+  if (!control.defined()) return given;
+  const double* const f = control.data<double>();
+  return {.lr = f[0], .momentum = f[1], .weight_decay = f[2], .gradient_factor = f[3], .keep = f[4]};
+}
+
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {
   std::vector<std::int64_t> sizes;
   for (const Tensor& tensor : tensors) {

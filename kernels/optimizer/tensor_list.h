@@ -3,6 +3,7 @@
 
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/optimizer/step_factors.h"
 
 #include <span>
 #include <string_view>
@@ -30,6 +31,13 @@ void check_master(std::string_view op, const Tensor& parameter, const Tensor& ma
 /// Throws Error unless `skip`, an optimizer's word on the device that says whether to do nothing, is i32 with rank 0 on
 /// `device`, or undefined.
 void check_skip(std::string_view op, const Tensor& skip, Device device);
+
+/// Throws Error unless `control`, a step's factors in the device's memory, is f64[kStepFactors], dense and on `device`,
+/// or undefined.
+void check_control(std::string_view op, const Tensor& control, Device device);
+
+/// Those in the memory of the CPU where there are some, else the given ones.
+StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given);
 
 /// Whether the word says so; on the CPU.
 inline bool is_skipped(const Tensor& skip) { return skip.defined() && *skip.data<std::int32_t>() != 0; }

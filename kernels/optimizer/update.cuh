@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tandem/kernels/optimizer/multi_tensor.cuh"
+#include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
 namespace tandem::kernels::cuda {
@@ -14,6 +15,22 @@ inline const std::int32_t* skip_pointer(const Tensor& skip) {
 
 /// The same answer for all threads of a launch.
 __device__ inline bool is_skipped(const std::int32_t* skip) { return skip != nullptr && *skip != 0; }
+
+/// The factors of a step as a kernel gets them: where they are on the device, or, with null there, by value.
+struct FactorsView {
+  const StepFactors* on_device;
+  StepFactors given;
+};
+
+inline FactorsView factors_view(const Tensor& control, const StepFactors& given) {
+  if (!control.defined()) return {nullptr, given};
+  return {reinterpret_cast<const StepFactors*>(control.data<double>()), given};
+}
+
+/// The same answer for all threads of a launch.
+__device__ inline StepFactors factors_of(const FactorsView& factors) {
+  return factors.on_device != nullptr ? *factors.on_device : factors.given;
+}
 
 /// Where the elements of one item are. State that is absent is null: it reads as 0 and is not written. A master that is
 /// absent is null, too.
@@ -28,6 +45,8 @@ struct UpdateEntry {
   bool wide_gradient;  // f32, whatever the parameter's dtype
   bool vectors;        // all addresses are multiples of 16
   bool load_states;    // false: they hold nothing yet and read as 0
+
+  friend bool operator==(const UpdateEntry&, const UpdateEntry&) = default;
 };
 
 template <int kStates>
