@@ -40,15 +40,25 @@ void Adam::check_group(const ParameterGroup& group) const {
   require(!group.momentum, "{}: a group cannot have a momentum of its own, as this optimizer has none", name());
 }
 
+kernels::StepFactors Adam::factors(const ParameterGroup& group, double lr) const {
+  return kernels::factors_of({.lr = lr,
+                              .weight_decay = group.weight_decay.value_or(options_.weight_decay),
+                              .decoupled_weight_decay = decoupled_weight_decay_});
+}
+
 void Adam::update(std::span<const Update> updates) {
   std::vector<kernels::AdamItem> items;
   for (const Update& update : updates) {
     items.push_back({Out(update.parameter), update.gradient, Out(update.state[0]), Out(update.state[1]),
-                     options_.amsgrad ? Out(update.state[2]) : Out(), update.step, Out(update.master)});
+                     options_.amsgrad ? Out(update.state[2]) : Out(), update.step, Out(update.master),
+                     Out(update.count)});
   }
-  kernels::adam_step(
-      items, {lr(), options_.beta1, options_.beta2, options_.eps, group().weight_decay.value_or(options_.weight_decay),
-              decoupled_weight_decay_, gradient_factor(), skip()});
+  kernels::adam_step(items, {.beta1 = options_.beta1,
+                             .beta2 = options_.beta2,
+                             .eps = options_.eps,
+                             .skip = skip(),
+                             .control = control(),
+                             .table = table()});
 }
 
 }  // namespace tandem::optim

@@ -43,6 +43,8 @@ class Adam : public Optimizer {
   /// Not for a class that is derived from this one, whose update() may do more.
   bool looks_at_skip() const override { return typeid(*this) == typeid(Adam); }
   void check_group(const ParameterGroup& group) const override;
+  kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
+  bool counts_on_gpu() const override { return true; }
 
  private:
   AdamOptions options_;

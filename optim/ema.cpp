@@ -54,7 +54,9 @@ void ExponentialMovingAverage::update() {
     }
   }
   // average -= (1 - d) * (average - tensor): descent with the weight decay 1 along the tensor itself.
-  if (!items.empty()) kernels::sgd_step(items, {.lr = 1.0 - decay, .weight_decay = 1.0, .gradient_factor = -1.0});
+  if (items.empty()) return;
+  control_.set(0, {.lr = 1.0 - decay, .weight_decay = 1.0, .gradient_factor = -1.0});
+  kernels::sgd_step(items, {.control = control_.row(0, items.front().parameter.device()), .table = &table_});
 }
 
 void ExponentialMovingAverage::load(const NamedTensors& averages, std::int64_t updates) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/core/named_tensors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
+#include "tandem/optim/step_control.h"
 
 #include <cstdint>
 #include <vector>
@@ -47,6 +49,8 @@ class ExponentialMovingAverage {
   NamedTensors tensors_, averages_;
   double decay_;
   std::int64_t updates_ = 0;
+  StepControl control_{1};
+  kernels::TableCache table_;
 };
 
 }  // namespace tandem::optim

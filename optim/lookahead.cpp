@@ -114,7 +114,9 @@ void Lookahead::move(double decay, const Tensor& skip) {
                      .weight = Out(is_master ? rounded : value),
                      .master = is_master ? Out(value) : Out()});
   }
-  kernels::lookahead_step(items, decay, skip);
+  if (items.empty()) return;
+  control_.set(0, {.lr = 1.0 - decay});
+  kernels::lookahead_step(items, decay, skip, control_.row(0, items.front().weight.device()), &table_);
 }
 
 void Lookahead::finish() {

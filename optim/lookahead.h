@@ -2,7 +2,9 @@
 #pragma once
 
 #include "tandem/core/named_tensors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 #include "tandem/optim/optimizer.h"
+#include "tandem/optim/step_control.h"
 
 #include <cstdint>
 #include <vector>
@@ -92,6 +94,8 @@ class Lookahead {
   LookaheadOptions options_;
   std::vector<Target> targets_;  // in the order of slow_
   NamedTensors slow_;
+  StepControl control_{1};
+  kernels::TableCache table_;
   mutable std::int64_t steps_taken_ = 0;  // mutable, as whoever reads it first settles it
   mutable FiniteCheck unsettled_;         // of the last step, where a GPU has not answered yet
 };

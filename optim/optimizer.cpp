@@ -5,11 +5,14 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
+#include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tandem::optim {
 
@@ -133,27 +136,117 @@ Optimizer::ParameterState Optimizer::fresh_state(std::size_t index) const {
   return state;
 }
 
-/// Of the parameters in `group` that have a gradient.
-void Optimizer::update_group(const ParameterGroup& group, std::int64_t step) {
-  if (group.freeze_step && step >= *group.freeze_step) return;
-  std::vector<Update> updates;
+kernels::StepFactors Optimizer::factors(const ParameterGroup& /*group*/, double lr) const { return {.lr = lr}; }
+
+Tensor Optimizer::control() {
+  require(current_.lr.has_value(), "{}: control() is for update(), which nobody has called", name_);
+  kept_[current_.row].used_control = true;
+  return control_.row(current_.row, current_.device);
+}
+
+kernels::TableCache* Optimizer::table() {
+  require(current_.lr.has_value(), "{}: table() is for update(), which nobody has called", name_);
+  return &kept_[current_.row].table;
+}
+
+/// Whether there is something to update in it.
+bool Optimizer::is_due(std::size_t row, std::int64_t step) const {
+  const std::optional<std::int64_t> freeze_step = group_of_row(row).freeze_step;
+  if (freeze_step && step >= *freeze_step) return false;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (&group_of(i) != &group) continue;
+    if (row_of(i) == row && autograd::grad(parameters_[i]).defined()) return true;
+  }
+  return false;
+}
+
+/// Of all groups before the first kernel, so that they are copied together.
+void Optimizer::set_factors(std::int64_t step) {
+  control_.resize(groups_.size() + 1);
+  kept_.resize(groups_.size() + 1);
+  for (std::size_t row = 0; row < control_.rows(); ++row) {
+    if (!is_due(row, step)) continue;
+    const ParameterGroup& group = group_of_row(row);
+    kernels::StepFactors of_row = factors(group, lr_of(group, step));
+    of_row.gradient_factor = gradient_factor();
+    control_.set(row, of_row);
+  }
+}
+
+Tensor Optimizer::counts_on(Device device, std::size_t row, const std::vector<std::int64_t>& steps) const {
+  CountsOnGpu& counts = kept_[row].counts;
+  Stream stream = current_stream(device);
+  if (counts.steps == steps && counts.stream == stream) return counts.tensor;
+  const MemoryTagScope scope(MemoryTag::workspace);
+  std::vector<kernels::AdamCount> values;
+  for (const std::int64_t count : steps) values.push_back({.steps = count});
+  const Shape shape{static_cast<std::int64_t>(steps.size()), sizeof(kernels::AdamCount)};
+  const Tensor here = Tensor::empty(shape, {.dtype = DType::u8, .pinned = true});
+  std::memcpy(Out(here).raw_data(), values.data(), values.size() * sizeof(kernels::AdamCount));
+  // Others may still be read where they are on another stream.
+  if (!counts.tensor.defined() || !(counts.stream == stream))
+    counts.tensor = Tensor::empty(shape, {.dtype = DType::u8, .device = device});
+  counts.tensor.copy_from_async(here);
+  counts.stream = std::move(stream);
+  counts.steps = steps;
+  return counts.tensor;
+}
+
+std::vector<const void*> Optimizer::addresses_of(std::size_t row, std::int64_t step) const {
+  std::vector<const void*> addresses;
+  if (!is_due(row, step)) return addresses;
+  const auto add = [&](const Tensor& tensor) { addresses.push_back(tensor.defined() ? tensor.raw_data() : nullptr); };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor gradient = autograd::grad(parameters_[i]);
+    if (row_of(i) != row || !gradient.defined()) continue;
+    for (const Tensor& tensor : {parameters_[i], gradient, masters_[i]}) add(tensor);
+    for (const Tensor& tensor : states_[i].tensors) add(tensor);
+  }
+  return addresses;
+}
+
+/// Of the parameters of a row that have a gradient.
+void Optimizer::update_group(std::size_t row, std::int64_t step) {
+  kept_[row].addresses.clear();
+  if (!is_due(row, step)) return;
+  const ParameterGroup& group = group_of_row(row);
+  std::vector<Update> updates;
+  std::vector<std::size_t> places;
+  std::vector<std::int64_t> before(parameters_.size(), 0);  // counts
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (row_of(i) != row) continue;
+    ParameterState& state = states_[i];
+    before[i] = state.step;
     const Tensor gradient = gradient_like(parameters_[i]);
     if (!gradient.defined()) continue;
-    ParameterState& state = states_[i];
     if (state.step == 0) state = fresh_state(i);
-    updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors});
+    places.push_back(i);
+    updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors, {}});
   }
-  if (updates.empty()) return;
-  current_ = {.group = &group, .lr = lr_of(group, step)};
+  const Device device = updates.front().parameter.device();
+  const bool counts_there = counts_on_gpu() && device.type == DeviceType::cuda;
+  if (counts_there) {
+    const Tensor counts = counts_on(device, row, before);
+    for (std::size_t k = 0; k < updates.size(); ++k) {
+      const auto place = static_cast<std::int64_t>(places[k]);
+      updates[k].count = counts.narrow(0, place, 1).view({counts.size(1)});
+    }
+  }
+  kept_[row].addresses = addresses_of(row, step);
+  kept_[row].was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; });
+  kept_[row].may_have_skipped = skip_.defined();
+  kept_[row].on_gpu = device.type == DeviceType::cuda;
+  kept_[row].used_control = false;
+  current_ = {.group = &group, .lr = lr_of(group, step), .row = row, .device = device};
   try {
     update(updates);
   } catch (...) {
     current_ = {.group = &kNoGroup};
+    kept_[row].addresses.clear();
     throw;
   }
   current_ = {.group = &kNoGroup};
+  if (!counts_there) return;
+  for (const std::size_t i : places) kept_[row].counts.steps[i] = states_[i].step;
 }
 
 void Optimizer::step() {
@@ -199,7 +292,9 @@ void Optimizer::settle_counts() const {
   const UnsettledStep step = *std::exchange(unsettled_, std::nullopt);
   if (step.check.passed()) return;
   for (const std::size_t i : step.parameters) {
-    if (--states_[i].step == 0) states_[i] = {};  // as before the first step
+    std::vector<std::int64_t>& there = kept_[row_of(i)].counts.steps;
+    if (!there.empty() && there[i] == states_[i].step) --there[i];  // as the GPU has not counted it either
+    if (--states_[i].step == 0) states_[i] = {};                    // as before the first step
   }
 }
 
@@ -209,8 +304,45 @@ void Optimizer::take_step() {
   settle_factor();
   for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
   const std::int64_t step = next_step();
-  update_group(kNoGroup, step);
-  for (const ParameterGroup& group : groups_) update_group(group, step);
+  set_factors(step);
+  for (std::size_t row = 0; row < control_.rows(); ++row) update_group(row, step);
+  end_step();
+}
+
+void Optimizer::prepare_replay() {
+  settle_counts();
+  settle_factor();
+  const std::int64_t step = next_step();
+  const auto check = [&](bool holds, std::string_view reason) {
+    require(holds, "{}: the last step() cannot be replayed: {}; take this step by step(), and record the next one anew",
+            name_, reason);
+  };
+  check(!kept_.empty() && kept_.size() == groups_.size() + 1, "there was none, or a state was loaded since");
+  bool any = false;
+  for (std::size_t row = 0; row < kept_.size(); ++row) {
+    const Kept& kept = kept_[row];
+    check(kept.addresses == addresses_of(row, step),
+          "a parameter, its gradient or its state is elsewhere now, or was not there");
+    if (kept.addresses.empty()) continue;
+    check(kept.on_gpu, "the CPU records nothing");
+    check(!kept.was_first, "it was the first one of a parameter");
+    check(!kept.may_have_skipped, "a check on the device decided whether to skip it");
+    check(kept.used_control, "its kernels do not go by numbers on the device");
+    any = true;
+  }
+  check(any, "it had no gradients");
+  for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
+  set_factors(step);
+  control_.upload();
+  for (std::size_t row = 0; row < kept_.size(); ++row) {
+    if (kept_[row].addresses.empty()) continue;
+    std::vector<std::int64_t>& there = kept_[row].counts.steps;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (row_of(i) != row || !autograd::grad(parameters_[i]).defined()) continue;
+      ++states_[i].step;
+      if (!there.empty()) there[i] = states_[i].step;
+    }
+  }
   end_step();
 }
 
@@ -313,6 +445,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   require(used == state.size(), "{}: {} of the {} entries in the state belong to none of the {} parameters", name_,
           state.size() - used, state.size(), parameters_.size());
   unsettled_.reset();
+  kept_.clear();
   states_ = std::move(loaded);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (masters[i].defined()) set_value(i, masters[i]);

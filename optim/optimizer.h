@@ -3,8 +3,10 @@
 
 #include "tandem/autograd/variable.h"
 #include "tandem/core/named_tensors.h"
+#include "tandem/kernels/optimizer/table_cache.h"
 #include "tandem/optim/finite_check.h"
 #include "tandem/optim/parameter_group.h"
+#include "tandem/optim/step_control.h"
 
 #include <cstdint>
 #include <optional>
@@ -55,6 +57,26 @@ class Optimizer {
   /// step() if the check is passed, else skip_step(). On a GPU nobody waits for the answer where kernels of the
   /// optimizer look at it themselves (looks_at_skip()); counts of steps are settled when they are next asked for.
   void step_if(const FiniteCheck& check);
+
+  /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
+  /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
+  /// them; nobody waits. To be called in place of step() before each launch but the first, which takes the step that
+  /// was recorded, on the stream of that, and while nothing is recorded. Throws Error, changing nothing, where the
+  /// launch would take another step: a gradient is elsewhere, has come or gone since, a group is frozen by now, a state
+  /// was loaded, or the step that was recorded was a parameter's first one, was skipped or not by a check on the
+  /// device, or was an update() that does not go by control(). Example:
+  ///     #include "tandem/core/work_graph.h"
+  ///     void take_steps(Optimizer& optimizer, Device gpu, const Schedule& schedule) {
+  ///       for (int step = 0; step < 2; ++step) optimizer.step();  // gradients stay where they are
+  ///       const WorkGraph graph(gpu, [&] { optimizer.step(); });
+  ///       graph.launch();
+  ///       for (int step = 3; step < 10; ++step) {
+  ///         optimizer.set_lr_factor(schedule.lr_factor(step));
+  ///         optimizer.prepare_replay();
+  ///         graph.launch();
+  ///       }
+  ///     }
+  void prepare_replay();
 
   /// Drops all gradients, and with them the factor that they had.
   void zero_grad();
@@ -131,6 +153,7 @@ class Optimizer {
     Tensor parameter, gradient, master;
     std::int64_t step;                 ///< of this parameter
     const std::vector<Tensor>& state;  ///< in the order of state_names; undefined ones where keeps() says no
+    Tensor count;                      ///< a kernels::AdamCount on a GPU where counts_on_gpu(); else undefined
   };
 
   /// `state_names`: what is kept per parameter, each a tensor like the parameter that starts as zeros.
@@ -146,6 +169,17 @@ class Optimizer {
   virtual bool looks_at_skip() const { return false; }
   /// Within update(): i32, rank 0, on the parameters' device; undefined where the step is surely taken.
   const Tensor& skip() const { return skip_; }
+
+  /// What changes from step to step for the parameters of a group, which has no options for those in none, at that
+  /// learning rate; gradient_factor is set behind it. By default the rate alone.
+  virtual kernels::StepFactors factors(const ParameterGroup& group, double lr) const;
+  /// Within update(): factors() in the memory of the parameters' device, for kernels that take a `control`. On a GPU
+  /// they are copied there, for all groups together, where a number has changed.
+  Tensor control();
+  /// Within update(): where the kernel that updates these parameters may keep its table.
+  kernels::TableCache* table();
+  /// Whether update() has kernels count the steps of parameters on a GPU. By default it has not.
+  virtual bool counts_on_gpu() const { return false; }
 
   /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
   /// neither weight decay nor momentum.
@@ -170,6 +204,25 @@ class Optimizer {
   struct Current {
     const ParameterGroup* group;
     std::optional<double> lr = {};
+    std::size_t row = 0;
+    Device device = {};
+  };
+
+  /// Counts of steps as a GPU has them, of a group's parameters.
+  struct CountsOnGpu {
+    Stream stream;                    // that they were copied on
+    Tensor tensor;                    // of AdamCounts, one of each parameter of the optimizer
+    std::vector<std::int64_t> steps;  // what the GPU has, if it has skipped nothing since; empty: nothing
+  };
+
+  /// What kernels keep from step to step, of a group.
+  struct Kept {
+    kernels::TableCache table;
+    CountsOnGpu counts;
+    // Of the last step: where everything was; empty: nothing was due.
+    std::vector<const void*> addresses;
+    // Whether a launch of the same can be another step.
+    bool on_gpu = false, was_first = false, may_have_skipped = false, used_control = false;
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
@@ -194,7 +247,16 @@ class Optimizer {
   std::int64_t next_step() const { return next_step_ ? *next_step_ : steps(); }
   void freeze_due_groups();
   void take_step();
-  void update_group(const ParameterGroup& group, std::int64_t step);
+  /// The options of a row of control_: 0 is for parameters in no group, then the groups follow.
+  const ParameterGroup& group_of_row(std::size_t row) const { return row == 0 ? kNoGroup : groups_[row - 1]; }
+  std::size_t row_of(std::size_t index) const { return group_of_[index] ? *group_of_[index] + 1 : 0; }
+  bool is_due(std::size_t row, std::int64_t step) const;
+  void set_factors(std::int64_t step);
+  /// The counts of a row's parameters on a GPU, copied there where it has others; `steps` of each parameter.
+  Tensor counts_on(Device device, std::size_t row, const std::vector<std::int64_t>& steps) const;
+  /// Where what an update of a row's parameters reads and writes is; empty: nothing is due.
+  std::vector<const void*> addresses_of(std::size_t row, std::int64_t step) const;
+  void update_group(std::size_t row, std::int64_t step);
   void end_step();
   /// Takes back the counts of the last step if its check has not passed.
   void settle_counts() const;
@@ -220,6 +282,7 @@ class Optimizer {
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
   Tensor skip_;
+  StepControl control_{1};
 
   /// A step whose check is not answered yet, and the parameters whose counts it has increased.
   struct UnsettledStep {
@@ -229,6 +292,7 @@ class Optimizer {
   // Mutable, as whoever reads counts first settles them.
   mutable std::vector<ParameterState> states_;
   mutable std::optional<UnsettledStep> unsettled_;
+  mutable std::vector<Kept> kept_;  // of each row
 };
 
 /// The gradients of those parameters that have one.

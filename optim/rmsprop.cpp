@@ -33,15 +33,22 @@ bool RMSprop::keeps(std::size_t state, const ParameterGroup& group) const {
   return state == kSquareAvg || options_.centered;
 }
 
+kernels::StepFactors RMSprop::factors(const ParameterGroup& group, double lr) const {
+  return {.lr = lr, .momentum = momentum_of(group), .weight_decay = group.weight_decay.value_or(options_.weight_decay)};
+}
+
 void RMSprop::update(std::span<const Update> updates) {
   std::vector<kernels::RmspropItem> items;
   for (const Update& update : updates) {
     items.push_back({Out(update.parameter), update.gradient, Out(update.state[kSquareAvg]),
                      Out(update.state[kMomentumBuffer]), Out(update.state[kGradAvg]), Out(update.master)});
   }
-  kernels::rmsprop_step(items,
-                        {lr(), options_.alpha, options_.eps, group().weight_decay.value_or(options_.weight_decay),
-                         momentum_of(group()), gradient_factor(), skip()});
+  kernels::rmsprop_step(items, {.alpha = options_.alpha,
+                                .eps = options_.eps,
+                                .momentum = momentum_of(group()),
+                                .skip = skip(),
+                                .control = control(),
+                                .table = table()});
 }
 
 }  // namespace tandem::optim

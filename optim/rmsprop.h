@@ -39,6 +39,7 @@ class RMSprop : public Optimizer {
   bool looks_at_skip() const override { return typeid(*this) == typeid(RMSprop); }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
+  kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
 
  private:
   double momentum_of(const ParameterGroup& group) const;

@@ -26,15 +26,22 @@ void SGD::check_group(const ParameterGroup& group) const {
 
 bool SGD::keeps(std::size_t /*state*/, const ParameterGroup& group) const { return momentum_of(group) != 0.0; }
 
+kernels::StepFactors SGD::factors(const ParameterGroup& group, double lr) const {
+  return {.lr = lr, .momentum = momentum_of(group), .weight_decay = group.weight_decay.value_or(options_.weight_decay)};
+}
+
 void SGD::update(std::span<const Update> updates) {
   std::vector<kernels::SgdItem> items;
   for (const Update& update : updates) {
     items.push_back(
         {Out(update.parameter), update.gradient, Out(update.state[0]), update.step == 1, Out(update.master)});
   }
-  kernels::sgd_step(
-      items, {lr(), momentum_of(group()), options_.dampening, group().weight_decay.value_or(options_.weight_decay),
-              options_.nesterov, gradient_factor(), skip()});
+  kernels::sgd_step(items, {.momentum = momentum_of(group()),
+                            .dampening = options_.dampening,
+                            .nesterov = options_.nesterov,
+                            .skip = skip(),
+                            .control = control(),
+                            .table = table()});
 }
 
 }  // namespace tandem::optim

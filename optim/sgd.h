@@ -38,6 +38,7 @@ class SGD : public Optimizer {
   bool looks_at_skip() const override { return typeid(*this) == typeid(SGD); }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
+  kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
 
  private:
   double momentum_of(const ParameterGroup& group) const;

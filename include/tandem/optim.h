@@ -23,3 +23,4 @@
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/optim/sgd.h"
+#include "tandem/optim/step_control.h"

@@ -1,0 +1,57 @@
+// The factors of steps in the memory of the device whose kernels read them.
+#pragma once
+
+#include "tandem/core/stream.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/optimizer/step_factors.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace tandem::optim {
+
+/// What changes from step to step, in rows, one for each group of parameters. A device has a copy of all rows, which
+/// its kernels read: where a step is recorded in a WorkGraph, set() and upload() before a launch make that launch go by
+/// other numbers. On a GPU a change of any number of rows is one small copy that nobody waits for; nothing is copied
+/// where nothing has changed. Example:
+///     StepControl control(1);
+///     control.set(0, {.lr = 0.5});
+///     const std::vector<double> row = control.row(0, Device{}).to_vector<double>();  // {0.5, 0, 0, 1, 1}
+class StepControl {
+ public:
+  explicit StepControl(std::size_t rows) : rows_(rows) {}
+
+  std::size_t rows() const { return rows_.size(); }
+
+  /// More rows, or fewer; devices then get others, elsewhere. New ones are as StepFactors are by default.
+  void resize(std::size_t rows);
+
+  /// For work that is enqueued from the next row() or upload() on. Throws Error where there is no such row.
+  void set(std::size_t row, const kernels::StepFactors& factors);
+
+  /// One row on that device for kernels on its current stream: f64[kernels::kStepFactors], in the order of StepFactors.
+  /// Copies all rows there if one has changed. The memory stays the same one for as long as the current stream does.
+  /// Throws Error where there is no such row, and where a copy is due while this thread records work.
+  Tensor row(std::size_t row, Device device);
+
+  /// What row() copies, for all devices that have rows already. Throws Error, copying nothing more, for one whose
+  /// current stream is not that of row().
+  void upload();
+
+ private:
+  /// What a device has.
+  struct Copy {
+    Stream stream;  // that it was made on, and is read on
+    std::vector<kernels::StepFactors> rows;
+    Tensor tensor;  // f64[rows, kStepFactors]
+  };
+
+  void check_row(std::size_t row) const;
+  Copy& copy_on(Device device);
+  void refresh(Copy& copy) const;
+
+  std::vector<kernels::StepFactors> rows_;
+  std::vector<Copy> copies_;  // one of each device
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,40 @@
+// Steps that a GPU repeats from a graph, at other rates, against steps by value. Simulated GPUs record nothing.
+#include "tandem/core/work_graph.h"
+#include "tests/optim/changing_steps.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+#include "tests/support/skip.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+TEST_CASE("a step that is recorded once is repeated at other rates and counts on", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  if (!WorkGraph::can_record(kGpu)) return skip_test("needs a GPU that is not simulated");
+  for (const Rule rule : kRules) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      CAPTURE(static_cast<int>(rule), name_of(dtype));
+      const std::vector<Tensor> replayed = parameters_on(kGpu, dtype), eager = parameters_on(kGpu, dtype);
+      const auto by_graph = make_changing(rule, replayed), by_step = make_changing(rule, eager);
+      for (const Tensor& parameter : replayed) set_gradient(parameter, 1);
+      std::unique_ptr<WorkGraph> graph;
+      for (std::uint32_t step = 1; step <= 12; ++step) {
+        for (const Tensor& parameter : eager) set_gradient(parameter, step);
+        for (std::size_t i = 0; i < eager.size(); ++i) autograd::grad(replayed[i]).copy_from(autograd::grad(eager[i]));
+        for (optim::Optimizer* const optimizer : {by_graph.get(), by_step.get()})
+          optimizer->set_lr_factor(step < 4 ? 1.0 : lr_factor_at(step));
+        by_step->step();
+        if (step < 3) {
+          by_graph->step();
+        } else if (step == 3) {
+          graph = std::make_unique<WorkGraph>(kGpu, [&] { by_graph->step(); });
+        } else {
+          by_graph->prepare_replay();
+        }
+        if (graph != nullptr) graph->launch();
+        REQUIRE(contents(*by_graph) == contents(*by_step));
+      }
+      CHECK(by_graph->steps() == 12);
+    }
+  }
+}
