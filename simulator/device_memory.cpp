@@ -87,6 +87,7 @@ class Arena {
     const int device = device_of(start);
     used_[device] -= block->second;
     if (managed_.erase(start) != 0 && key_ > 0) pkey_mprotect(start, block->second, PROT_READ | PROT_WRITE, key_);
+    retired_.erase(start);
     std::size_t size = (block->second + kGap + 255) / 256 * 256;
     blocks_.erase(block);
     auto next = holes_.lower_bound(start);
@@ -113,6 +114,14 @@ class Arena {
     return device_of(next->first) == device_of(address) ? &*next : nullptr;
   }
 
+  void set_retired(char* start, bool retired) {
+    if (retired)
+      retired_.insert(start);
+    else
+      retired_.erase(start);
+  }
+  bool is_retired(char* start) const { return retired_.count(start) != 0; }
+
   std::size_t used(int device) const { return used_[device]; }
   int key() const { return key_; }
   const std::map<char*, std::size_t>& blocks() const { return blocks_; }
@@ -135,7 +144,7 @@ class Arena {
   char* marked_end_[kMaxDevices] = {};
   int key_ = -1;
   std::map<char*, std::size_t> holes_, blocks_;
-  std::set<char*> managed_;
+  std::set<char*> managed_, retired_;
   std::size_t used_[kMaxDevices] = {};
 };
 
@@ -146,6 +155,20 @@ Arena& arena() {
 
 thread_local int access_depth = 0;
 
+void make_like_new(void* start, std::size_t bytes) {
+  const DeviceAccess access;
+  mark_usable(start, bytes);
+  std::memset(start, 0xff, bytes);
+  if constexpr (kChecksMemory)
+    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+}
+
+void make_unusable(void* start, std::size_t bytes) {
+  if constexpr (kChecksMemory)
+    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kNotAllocated);
+  mark_unusable(start, bytes);
+}
+
 }  // namespace
 
 void fail_allocation(std::int64_t nth) { allocations_until_failure = nth; }
@@ -154,11 +177,7 @@ void* allocate_device_memory(int device, std::size_t bytes) {
   if (allocations_until_failure > 0 && --allocations_until_failure == 0) return nullptr;
   void* const start = arena().allocate(device, bytes);
   if (start == nullptr) return nullptr;
-  const DeviceAccess access;
-  mark_usable(start, bytes);
-  std::memset(start, 0xff, bytes);
-  if constexpr (kChecksMemory)
-    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+  make_like_new(start, bytes);
   return start;
 }
 
@@ -176,10 +195,22 @@ void* allocate_managed_memory(int device, std::size_t bytes) {
 bool free_device_memory(void* start) {
   const std::size_t bytes = allocation_bytes(start);
   if (bytes == 0) return false;
-  if constexpr (kChecksMemory)
-    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kNotAllocated);
-  mark_unusable(start, bytes);
+  make_unusable(start, bytes);
   return arena().release(static_cast<char*>(start));
+}
+
+void retire_device_memory(void* start) {
+  {
+    const DeviceAccess access;
+    std::memset(start, 0xff, allocation_bytes(start));
+  }
+  make_unusable(start, allocation_bytes(start));
+  arena().set_retired(static_cast<char*>(start), true);
+}
+
+void renew_device_memory(void* start) {
+  arena().set_retired(static_cast<char*>(start), false);
+  make_like_new(start, allocation_bytes(start));
 }
 
 bool is_device_address(const void* address) { return arena().contains(address); }
@@ -192,7 +223,7 @@ std::size_t allocation_bytes(const void* start) {
 
 std::size_t bytes_from(const void* address) {
   const auto* const block = arena().contains(address) ? arena().before(address) : nullptr;
-  if (block == nullptr) return 0;
+  if (block == nullptr || arena().is_retired(block->first)) return 0;
   const auto offset = static_cast<std::size_t>(static_cast<const char*>(address) - block->first);
   return offset < block->second ? block->second - offset : 0;
 }
@@ -203,7 +234,10 @@ std::string describe_device_address(std::uintptr_t address) {
   const auto* const block = arena().before(reinterpret_cast<const void*>(address));
   if (block == nullptr) return fmt::format("device address {:#x}, before every allocation", address);
   const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(block->first);
-  if (offset < block->second) return fmt::format("byte {} of an allocation of {} bytes", offset, block->second);
+  if (offset < block->second) {
+    return fmt::format("byte {} of an allocation of {} bytes{}", offset, block->second,
+                       arena().is_retired(block->first) ? ", which is a graph's and not in use" : "");
+  }
   if (offset < block->second + (std::size_t{1} << 20))
     return fmt::format("byte {} past the end of an allocation of {} bytes", offset - block->second, block->second);
   return fmt::format("device address {:#x}, in no allocation (freed?)", address);

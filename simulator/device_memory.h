@@ -25,8 +25,13 @@ bool is_device_address(const void* address);
 int device_of(const void* address);
 /// Size of the allocation that begins at `start`; 0 if none does.
 std::size_t allocation_bytes(const void* start);
-/// Bytes that the allocation around an address has left from it on; 0 outside of allocations.
+/// Bytes that the allocation around an address has left from it on; 0 outside of allocations, and of retired ones.
 std::size_t bytes_from(const void* address);
+
+/// Takes an allocation out of use and overwrites it; touching it is a fault until it is renewed, which makes it like a
+/// new one. Its address stays what it was.
+void retire_device_memory(void* start);
+void renew_device_memory(void* start);
 
 std::size_t free_device_bytes(int device);
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <vector>
 
 struct CUstream_st {
   tandem::simulator::StreamState* state;
@@ -15,7 +16,8 @@ struct CUstream_st {
 struct CUevent_st {
   tandem::simulator::Clock clock;
   bool recorded = false;
-  bool captured = false;  // recorded last while its stream was being captured
+  std::shared_ptr<tandem::simulator::Capture> capture;  // that its stream was part of when it was recorded last
+  std::vector<std::size_t> captured_last;               // the stream's nodes then
   bool timed = true;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;  // when the stream came to it
 };
@@ -30,10 +32,6 @@ bool has_context();
 bool device_exists(int device);
 /// The state of a stream, the default one of the current device for null.
 StreamState& state_of(cudaStream_t stream);
-
-/// Lets a stream pass for one that is being captured, which simulated ones cannot be: events that are recorded in it
-/// then can be neither asked nor waited for, nor can the stream.
-void set_capturing(cudaStream_t stream, bool captures);
 
 /// Calls of the runtime, counted for tests.
 struct RuntimeCounts {

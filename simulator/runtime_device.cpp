@@ -1,9 +1,12 @@
 // The simulated CUDA runtime: devices and errors.
+#include "tandem/simulator/capture.h"
 #include "tandem/simulator/device_memory.h"
 #include "tandem/simulator/include/cuda.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/simulator/settings.h"
 #include "tandem/simulator/shared_memory.h"
+
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <cstring>
@@ -17,6 +20,14 @@ thread_local bool thread_has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 constexpr int kMajor = 9, kMinor = 0;
+
+/// CUDA's words, and what it leaves out: which call it was.
+const char* text_of_invalidation() {
+  thread_local std::string text;
+  text = "operation failed due to a previous error during capture";
+  if (!reason_of_invalidation().empty()) text += fmt::format(" ({})", reason_of_invalidation());
+  return text.c_str();
+}
 }  // namespace
 
 int current_device() {
@@ -114,9 +125,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return note(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaDeviceSynchronize() {
+cudaError_t cudaDeviceSynchronize(TandemWhere where) {
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().stream_waits;
+  if (const cudaError_t status = check_waiting_for_device(current_device(), "cudaDeviceSynchronize", site_id(where));
+      status != cudaSuccess)
+    return note(status);
   timeline().synchronize_all();
   return cudaSuccess;
 }
@@ -162,10 +176,28 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
+    case cudaErrorIllegalState:
+      return "cudaErrorIllegalState";
+    case cudaErrorNotSupported:
+      return "cudaErrorNotSupported";
     case cudaErrorStreamCaptureUnsupported:
       return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureMerge:
+      return "cudaErrorStreamCaptureMerge";
+    case cudaErrorStreamCaptureUnmatched:
+      return "cudaErrorStreamCaptureUnmatched";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorStreamCaptureImplicit:
+      return "cudaErrorStreamCaptureImplicit";
     case cudaErrorCapturedEvent:
       return "cudaErrorCapturedEvent";
+    case cudaErrorStreamCaptureWrongThread:
+      return "cudaErrorStreamCaptureWrongThread";
     default:
       return "cudaErrorUnknown";
   }
@@ -189,10 +221,28 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid resource handle";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorIllegalState:
+      return "the operation cannot be performed in the present state";
+    case cudaErrorNotSupported:
+      return "operation not supported";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return text_of_invalidation();
+    case cudaErrorStreamCaptureMerge:
+      return "operation would result in a merge of separate capture sequences";
+    case cudaErrorStreamCaptureUnmatched:
+      return "capture was not ended in the same stream as it began";
+    case cudaErrorStreamCaptureUnjoined:
+      return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorStreamCaptureImplicit:
+      return "operation would make the legacy stream depend on a capturing blocking stream";
     case cudaErrorCapturedEvent:
       return "operation not permitted on an event last recorded in a capturing stream";
+    case cudaErrorStreamCaptureWrongThread:
+      return "attempt to terminate a thread-local capture sequence from another thread";
     default:
       return "unknown error";
   }

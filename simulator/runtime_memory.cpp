@@ -1,4 +1,5 @@
 // The simulated CUDA runtime: allocation, copies and fills.
+#include "tandem/simulator/capture.h"
 #include "tandem/simulator/device_memory.h"
 #include "tandem/simulator/fault.h"
 #include "tandem/simulator/runtime.h"
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 #include <vector>
 
 namespace tandem::simulator {
@@ -132,6 +134,21 @@ void keep_in_pool(int device, std::uint64_t used_before) {
   pool.reserved = std::max(pool.reserved, std::min(used_before, pool.release_threshold));
 }
 
+void count_copy(const void* to, const void* from, std::size_t bytes) {
+  if (is_device_address(to) && !is_device_address(from)) {
+    ++runtime_counts().copies_to_device;
+    runtime_counts().bytes_to_device += static_cast<std::int64_t>(bytes);
+  }
+  if (!is_device_address(to) && is_device_address(from))
+    runtime_counts().bytes_to_host += static_cast<std::int64_t>(bytes);
+}
+
+/// What a node of a graph finds when it comes to host memory that has been freed since the capture.
+void check_pinned(const void* start) {
+  if (!is_device_address(start) && !is_pinned(start))
+    fault(FaultKind::host_pointer, "the pinned host memory that the graph copies from or to has been freed");
+}
+
 cudaError_t allocate(void** start, std::size_t bytes) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   if (bytes == 0) {
@@ -157,16 +174,52 @@ bool is_pinned(const void* address) {
 
 using namespace tandem::simulator;
 
-cudaError_t cudaMalloc(void** start, std::size_t bytes) { return allocate(start, bytes); }
+void tandem::simulator::check_order_of_free(void* start) { check_order(start, allocation_bytes(start), true, false); }
+
+void tandem::simulator::overwrite_memory(void* start, std::size_t bytes, unsigned char value) {
+  const std::lock_guard lock(runtime_mutex());
+  timeline().synchronize_all();
+  if (!is_device_address(start)) {
+    std::memset(start, value, bytes);
+    return;
+  }
+  if (bytes_from(start) < bytes)
+    throw std::out_of_range("simulator: overwrite_memory() beyond the end of an allocation");
+  const DeviceAccess access;
+  std::memset(start, value, bytes);
+  if constexpr (kChecksMemory)
+    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+}
+
+void tandem::simulator::overwrite_pinned_memory(unsigned char value) {
+  const std::lock_guard lock(runtime_mutex());
+  timeline().synchronize_all();
+  for (const auto& [start, bytes] : pinned_blocks()) std::memset(const_cast<char*>(start), value, bytes);
+}
+
+cudaError_t cudaMalloc(void** start, std::size_t bytes) {
+  const std::lock_guard lock(runtime_mutex());
+  if (const cudaError_t status = check_waiting("cudaMalloc", 0); status != cudaSuccess) return note(status);
+  return allocate(start, bytes);
+}
 
 cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());
+  if (const cudaError_t status = check_waiting("cudaMallocManaged", 0); status != cudaSuccess) return note(status);
   *start = allocate_managed_memory(current_device(), bytes);
   return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
-cudaError_t cudaMallocAsync(void** start, std::size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMallocAsync(void** start, std::size_t bytes, cudaStream_t stream, TandemWhere where) {
+  const std::lock_guard lock(runtime_mutex());
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_stream(state, "cudaMallocAsync", site_id(where)); status != cudaSuccess)
+    return note(status);
+  if (state.capture != nullptr && bytes > 0) {
+    *start = take_for_graph(state, bytes, site_id(where));
+    return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+  }
   const cudaError_t first_try = allocate(start, bytes);
   if (first_try != cudaErrorMemoryAllocation) return first_try;
   cudaGetLastError();
@@ -177,9 +230,22 @@ cudaError_t cudaMallocAsync(void** start, std::size_t bytes, cudaStream_t stream
 cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
   if (start == nullptr) return cudaSuccess;
   const std::lock_guard lock(runtime_mutex());
+  const SiteId site = site_id(where);
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_stream(state, "cudaFreeAsync", site); status != cudaSuccess) return note(status);
+  if (state.capture != nullptr) return note(free_in_graph(state, start, site));
   if (allocation_bytes(start) == 0) return note(cudaErrorInvalidValue);
-  timeline().enqueue(state_of(stream), "cudaFreeAsync", site_id(where), [start] {
-    check_order(start, allocation_bytes(start), true, false);
+  if (GraphBlock* const block = graph_block(start); block != nullptr) {
+    if (!block->live) return note(cudaErrorInvalidValue);
+    block->live = false;
+    timeline().enqueue(state, "cudaFreeAsync", site, [start, graph = block->graph.lock()] {
+      check_order_of_free(start);
+      retire_device_memory(start);
+    });
+    return cudaSuccess;
+  }
+  timeline().enqueue(state, "cudaFreeAsync", site, [start] {
+    check_order_of_free(start);
     keep_in_pool(device_of(start), used_bytes(pool_of_device(device_of(start))));
     free_device_memory(start);
   });
@@ -188,15 +254,19 @@ cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
 
 cudaError_t cudaFree(void* start, TandemWhere where) {
   if (start == nullptr) return cudaSuccess;
-  cudaDeviceSynchronize();
+  const std::lock_guard lock(runtime_mutex());
+  if (const cudaError_t status = check_waiting("cudaFree", site_id(where)); status != cudaSuccess) return note(status);
+  ++runtime_counts().stream_waits;
+  timeline().synchronize_all();
   const cudaError_t status = cudaFreeAsync(start, nullptr, where);
-  cudaDeviceSynchronize();
+  timeline().synchronize_all();
   return status;
 }
 
 cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());
+  if (const cudaError_t status = check_waiting("cudaHostAlloc", 0); status != cudaSuccess) return note(status);
   *start = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*start == nullptr) return note(cudaErrorMemoryAllocation);
   pinned_blocks()[static_cast<const char*>(*start)] = bytes;
@@ -210,6 +280,7 @@ cudaError_t cudaMallocHost(void** start, std::size_t bytes, unsigned flags) {
 cudaError_t cudaFreeHost(void* start) {
   if (start == nullptr) return cudaSuccess;
   const std::lock_guard lock(runtime_mutex());
+  if (const cudaError_t status = check_waiting("cudaFreeHost", 0); status != cudaSuccess) return note(status);
   timeline().synchronize_all();
   if (pinned_blocks().erase(static_cast<const char*>(start)) == 0) return note(cudaErrorInvalidValue);
   std::free(start);
@@ -222,25 +293,40 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const std::lock_guard lock(runtime_mutex());
   if (bytes == 0) return cudaSuccess;
   if (!direction_fits(to, from, kind)) return note(cudaErrorInvalidMemcpyDirection);
-  if (is_device_address(to) && !is_device_address(from)) {
-    ++runtime_counts().copies_to_device;
-    runtime_counts().bytes_to_device += static_cast<std::int64_t>(bytes);
-  }
-  if (!is_device_address(to) && is_device_address(from))
-    runtime_counts().bytes_to_host += static_cast<std::int64_t>(bytes);
   StreamState& state = state_of(stream);
+  const SiteId site = site_id(where);
+  if (const cudaError_t status = check_stream(state, "cudaMemcpyAsync", site); status != cudaSuccess)
+    return note(status);
   const bool from_pageable = !is_device_address(from) && !is_pinned(from);
   const bool to_pageable = !is_device_address(to) && !is_pinned(to);
+  if (state.capture != nullptr) {
+    if (from_pageable || to_pageable) {  // CUDA would keep the address of memory that is gone at the launch
+      return note(invalidate(*state.capture, cudaErrorStreamCaptureUnsupported,
+                             fmt::format("cudaMemcpyAsync at {}, of pageable host memory", site_of(site).text())));
+    }
+    submit(state,
+           {.type = cudaGraphNodeTypeMemcpy,
+            .name = "cudaMemcpyAsync",
+            .arguments = bytes_of({number_of(to), number_of(from), bytes})},
+           site, [=] {
+             check_pinned(from);
+             check_pinned(to);
+             count_copy(to, from, bytes);
+             copy_now(to, from, bytes);
+           });
+    return cudaSuccess;
+  }
+  count_copy(to, from, bytes);
   if (from_pageable && settings().streams == Streams::deferred) {
     // When the runtime reads pageable memory is its own business: whoever leaves it as it is sees no difference.
     const auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
-    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] {
+    timeline().enqueue(state, "cudaMemcpyAsync", site, [=] {
       check_unchanged(static_cast<const char*>(from), *staged);
       copy_now(to, staged->data(), bytes);
     });
   } else {
-    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, from, bytes); });
+    timeline().enqueue(state, "cudaMemcpyAsync", site, [=] { copy_now(to, from, bytes); });
   }
   if (to_pageable) {
     ++runtime_counts().stream_waits;
@@ -250,6 +336,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, TandemWhere where) {
+  {
+    const std::lock_guard lock(runtime_mutex());
+    const cudaError_t status = check_waiting("cudaMemcpy", site_id(where));
+    if (status != cudaSuccess) return note(status);
+  }
   const cudaError_t status = cudaMemcpyAsync(to, from, bytes, kind, nullptr, where);
   if (status != cudaSuccess) return status;
   return cudaStreamSynchronize(nullptr);
@@ -267,6 +358,9 @@ cudaError_t tandem::simulator::copy_variable(void* to, const void* from, std::si
   if (offset > size || bytes > size - offset) return note(cudaErrorInvalidValue);
   const std::lock_guard lock(runtime_mutex());
   StreamState& stream = state_of(nullptr);
+  cudaError_t status = check_waiting("a copy of a variable", 0);
+  if (status == cudaSuccess) status = check_stream(stream, "a copy of a variable", 0);
+  if (status != cudaSuccess) return note(status);
   timeline().enqueue(stream, "a copy of a variable", 0, [=] { std::memcpy(to, from, bytes); });
   timeline().synchronize(stream);
   return cudaSuccess;
@@ -277,15 +371,27 @@ cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStrea
   const std::lock_guard lock(runtime_mutex());
   if (bytes == 0) return cudaSuccess;
   if (!is_device_address(start)) return note(cudaErrorInvalidValue);
-  timeline().enqueue(state_of(stream), "cudaMemsetAsync", site_id(where), [=] {
-    check_bounds(start, bytes);
-    check_order(start, bytes, true, false);
-    std::memset(start, value, bytes);
-  });
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_stream(state, "cudaMemsetAsync", site_id(where)); status != cudaSuccess)
+    return note(status);
+  submit(state,
+         {.type = cudaGraphNodeTypeMemset,
+          .name = "cudaMemsetAsync",
+          .arguments = bytes_of({number_of(start), static_cast<std::uint64_t>(value), bytes})},
+         site_id(where), [=] {
+           check_bounds(start, bytes);
+           check_order(start, bytes, true, false);
+           std::memset(start, value, bytes);
+         });
   return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void* start, int value, std::size_t bytes, TandemWhere where) {
+  {
+    const std::lock_guard lock(runtime_mutex());
+    const cudaError_t status = check_waiting("cudaMemset", site_id(where));
+    if (status != cudaSuccess) return note(status);
+  }
   return cudaMemsetAsync(start, value, bytes, nullptr, where);
 }
 

@@ -1,10 +1,14 @@
 // The simulated CUDA runtime: streams, events, launches.
+#include "tandem/simulator/capture.h"
 #include "tandem/simulator/engine.h"
 #include "tandem/simulator/run.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/simulator/shared_memory.h"
 
+#include <fmt/format.h>
+
 #include <map>
+#include <utility>
 
 namespace tandem::simulator {
 
@@ -28,18 +32,12 @@ cudaError_t ready(const Clock& clock) {
 
 }  // namespace
 
-void set_capturing(cudaStream_t stream, bool captures) {
-  const std::lock_guard lock(runtime_mutex());
-  state_of(stream).captures = captures;
-}
-
 StreamState& state_of(cudaStream_t stream) {
   return stream == nullptr ? timeline().default_stream(current_device()) : *stream->state;
 }
 
 void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-                    std::source_location where, void (*body)(const void*), const void* arguments,
-                    std::size_t argument_bytes, void* (*copy)(const void*), void (*destroy)(void*)) {
+                    std::source_location where, const LaunchArguments& arguments) {
   const std::lock_guard lock(runtime_mutex());
   const auto limit = shared_limits().find(kernel);
   const std::size_t allowed =
@@ -52,10 +50,21 @@ void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t share
     note(cudaErrorInvalidValue);
     return;
   }
-  ++runtime_counts().launches;
-  const std::shared_ptr<void> owned(copy(arguments), destroy);
-  timeline().enqueue(state_of(stream), function_name(kernel), site_id(where), [=] {
-    engine().run({kernel, grid, block, shared_bytes, body, owned.get(), argument_bytes, where});
+  StreamState& state = state_of(stream);
+  GraphNode node{.name = function_name(kernel), .grid = grid, .block = block, .shared_bytes = shared_bytes};
+  if (const cudaError_t status = check_stream(state, node.name.c_str(), site_id(where)); status != cudaSuccess) {
+    note(status);
+    return;
+  }
+  if (state.capture != nullptr) {
+    node.arguments.resize(arguments.plain_bytes);
+    arguments.write(arguments.data, node.arguments.data());
+  } else {
+    ++runtime_counts().launches;
+  }
+  const std::shared_ptr<void> owned(arguments.copy(arguments.data), arguments.destroy);
+  submit(state, std::move(node), site_id(where), [=, call = arguments.call, bytes = arguments.bytes] {
+    engine().run({kernel, grid, block, shared_bytes, call, owned.get(), bytes, where});
   });
 }
 
@@ -86,39 +95,61 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock(runtime_mutex());
+  if (const auto& capture = stream->state->capture; capture != nullptr)
+    invalidate(*capture, cudaErrorStreamCaptureUnsupported, "cudaStreamDestroy of a stream that is captured");
   delete stream;  // its state stays: CUDA does not wait for the work, which goes on
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  const std::lock_guard lock(runtime_mutex());
-  *status = state_of(stream).captures ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, TandemWhere where) {
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().stream_waits;
-  if (state_of(stream).captures) return note(cudaErrorStreamCaptureUnsupported);
-  timeline().synchronize(state_of(stream));
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_waiting_for_stream(state, "cudaStreamSynchronize", site_id(where));
+      status != cudaSuccess)
+    return note(status);
+  timeline().synchronize(state);
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
+cudaError_t cudaStreamQuery(cudaStream_t stream, TandemWhere where) {
   const std::lock_guard lock(runtime_mutex());
-  return ready(state_of(stream).clock);
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_waiting_for_stream(state, "cudaStreamQuery", site_id(where));
+      status != cudaSuccess)
+    return note(status);
+  return ready(state.clock);
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
-  if (event->recorded) timeline().wait(state_of(stream), event->clock);
+  StreamState& state = state_of(stream);
+  const SiteId site = site_id(where);
+  if (const cudaError_t status = check_stream(state, "cudaStreamWaitEvent", site); status != cudaSuccess)
+    return note(status);
+  if (event->capture != nullptr) return note(wait_for_captured(state, *event, site));
+  if (!event->recorded) return cudaSuccess;
+  if (state.capture != nullptr) {
+    return note(invalidate(
+        *state.capture, cudaErrorStreamCaptureIsolation,
+        fmt::format("cudaStreamWaitEvent at {}, for an event that was recorded outside of it", site_of(site).text())));
+  }
+  timeline().wait(state, event->clock);
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data, TandemWhere where) {
   const std::lock_guard lock(runtime_mutex());
-  timeline().enqueue(state_of(stream), "cudaLaunchHostFunc", 0, [=] { function(data); });
+  StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_stream(state, "cudaLaunchHostFunc", site_id(where)); status != cudaSuccess)
+    return note(status);
+  submit(state,
+         {.type = cudaGraphNodeTypeHost,
+          .name = "cudaLaunchHostFunc",
+          .arguments = bytes_of({reinterpret_cast<std::uintptr_t>(function), number_of(data)})},
+         site_id(where), [=] { function(data); });
   return cudaSuccess;
 }
 
@@ -139,29 +170,36 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
-  event->time = std::make_shared<std::chrono::steady_clock::time_point>();
   StreamState& state = state_of(stream);
+  if (const cudaError_t status = check_stream(state, "cudaEventRecord", 0); status != cudaSuccess) return note(status);
+  event->capture = state.capture;
+  event->captured_last = state.captured_last;
+  if (state.capture != nullptr) return cudaSuccess;
+  event->time = std::make_shared<std::chrono::steady_clock::time_point>();
   timeline().enqueue(state, "cudaEventRecord", 0, [time = event->time] { *time = std::chrono::steady_clock::now(); });
   event->clock = timeline().record(state);
   event->recorded = true;
-  event->captured = state.captures;
   return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+cudaError_t cudaEventSynchronize(cudaEvent_t event, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_waits;
-  if (event->captured) return note(cudaErrorCapturedEvent);
+  if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventSynchronize", site_id(where));
+      status != cudaSuccess)
+    return note(status);
   if (event->recorded) timeline().synchronize(event->clock);
   return cudaSuccess;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) {
+cudaError_t cudaEventQuery(cudaEvent_t event, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_queries;
-  if (event->captured) return note(cudaErrorCapturedEvent);
+  if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventQuery", site_id(where));
+      status != cudaSuccess)
+    return note(status);
   return event->recorded ? ready(event->clock) : cudaSuccess;
 }
 
@@ -169,6 +207,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   if (start == nullptr || end == nullptr || !start->recorded || !end->recorded || !start->timed || !end->timed)
     return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
+  if (start->capture != nullptr || end->capture != nullptr) return note(cudaErrorCapturedEvent);
   if (!timeline().is_done(start->clock) || !timeline().is_done(end->clock)) return cudaErrorNotReady;
   *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *start->time).count();
   return cudaSuccess;

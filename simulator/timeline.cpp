@@ -88,8 +88,8 @@ void Timeline::run(const std::shared_ptr<Work>& work) {
   } restore{*this, outer};
   current_ = work.get();
   const DeviceAccess access;
-  work->run();
-  work->run = nullptr;
+  const std::function<void()> run_it = std::exchange(work->run, nullptr);
+  run_it();
 }
 
 bool Timeline::run_one(const Clock* needed) {

@@ -39,15 +39,18 @@ struct Work {
   std::function<void()> run;
 };
 
+struct Capture;  // capture.h
+
 struct StreamState {
   std::size_t id = 0;
   int device = 0;
   bool is_default = false;
   bool blocking = false;  // ordered with the default stream
-  bool captures = false;
   Clock clock;
   std::uint32_t enqueued = 0, done = 0;
   std::deque<std::shared_ptr<Work>> queue;
+  std::shared_ptr<Capture> capture;        // that it is part of, or null
+  std::vector<std::size_t> captured_last;  // nodes of it, ascending, that the next one waits for
 };
 
 class Timeline {

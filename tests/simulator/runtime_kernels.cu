@@ -3,6 +3,8 @@
 
 #include "tandem/core/cuda/launch.h"
 
+#include <cstring>
+
 namespace tandem::test {
 namespace {
 
@@ -15,6 +17,13 @@ __global__ void add(const int* in, int* out, int count, int value) {
   const int i = static_cast<int>(threadIdx.x);
   if (i < count) out[i] = in[i] + value;
 }
+
+struct Padded {
+  char first;
+  int second;
+};
+
+__global__ void store_sum(int* data, Padded values) { data[threadIdx.x] = values.first + values.second; }
 
 __constant__ int coefficients[4];
 
@@ -36,6 +45,14 @@ void launch_fill(int* data, int count, int value, cudaStream_t stream) {
 
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream) {
   launch(add, {1, 64}, stream, in, out, count, value);
+}
+
+void launch_padded(int* data, int noise, cudaStream_t stream) {
+  Padded values;
+  std::memset(&values, noise, sizeof values);
+  values.first = 1;
+  values.second = 2;
+  launch(store_sum, {1, 64}, stream, data, values);
 }
 
 void launch_count_threads(int* count, int elsewhere) { launch(count_threads, {1, 64}, nullptr, count, elsewhere); }

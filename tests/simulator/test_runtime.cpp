@@ -3,6 +3,7 @@
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/simulator/runtime_kernels.h"
+#include "tests/simulator/two_streams.h"
 #include "tests/support/catch.h"
 
 #include <atomic>
@@ -15,18 +16,6 @@ using namespace tandem::test;
 namespace {
 
 constexpr int kCount = 64;
-
-struct TwoStreams {
-  cudaStream_t first = nullptr, second = nullptr;
-  TwoStreams() {
-    TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
-    TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
-  }
-  ~TwoStreams() {
-    cudaStreamDestroy(first);
-    cudaStreamDestroy(second);
-  }
-};
 
 /// Fills on the first stream, and adds on the second; order(streams, filled) comes between, and the event `filled`
 /// after the fill.
