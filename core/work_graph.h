@@ -10,17 +10,22 @@ namespace tandem {
 
 class WorkGraph {
  public:
-  /// True on real GPUs. The CPU has no queue, and simulated GPUs record nothing.
+  /// True on GPUs, simulated ones too. The CPU has no queue.
   static bool can_record(Device device);
 
   /// Records what `work` enqueues on the current stream of `device`; nothing of it is done. `work` should have run
-  /// before, so that nothing is left to be loaded or made; it waits for nothing, copies from and to no host memory,
-  /// takes no pinned memory and frees no memory that it has not taken. What it takes and frees belongs to the graph.
-  /// Throws Error where that does not hold, or where can_record() is false.
+  /// before, so that nothing is left to be loaded or made; it waits for nothing, copies from and to no host memory, and
+  /// takes no pinned memory. Device memory that it takes belongs to the graph: it frees all of it, and none that was
+  /// there before. Another stream takes part once it waits for an event that was recorded by then; the current stream
+  /// waits for it in the end. Throws Error where that does not hold, or where can_record() is false.
   WorkGraph(Device device, const std::function<void()>& work);
 
-  /// Enqueues all that was recorded on the current stream of the device; the tensors it works on must still live.
+  /// Enqueues all that was recorded on the current stream of the device; the tensors it works on must still live. Two
+  /// launches never overlap, whatever their streams.
   void launch() const;
+
+  /// The cudaGraphExec_t.
+  void* native() const { return graph_.get(); }
 
  private:
   Device device_;

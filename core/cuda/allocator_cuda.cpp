@@ -2,6 +2,7 @@
 // order of the streams, so no cache of our own is needed.
 #include "tandem/core/cuda/check.h"
 #include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/recording.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/device_query.h"
 
@@ -30,7 +31,7 @@ class DeviceAllocator final : public Allocator {
     const cudaStream_t stream = cuda::current_stream(device_);
     void* block = nullptr;
     cudaError_t status = cudaMallocAsync(&block, static_cast<std::size_t>(bytes), stream);
-    if (status == cudaErrorMemoryAllocation) {
+    if (status == cudaErrorMemoryAllocation && !is_recording()) {
       // What other streams have freed comes back once they are done.
       cudaGetLastError();
       release_cached();
@@ -38,10 +39,29 @@ class DeviceAllocator final : public Allocator {
     }
     if (status == cudaErrorMemoryAllocation) fail_for(bytes);
     throw_if_failed(status, "cudaMallocAsync", std::source_location::current());
+    if (is_recording()) note_taken(block, bytes, is_recorded(tandem::current_stream(device_)));
     return block;
   }
 
-  void deallocate(void* block, std::int64_t /*bytes*/, std::span<const Stream> streams) noexcept override {
+  void deallocate(void* block, std::int64_t bytes, std::span<const Stream> streams) noexcept override {
+    if (may_free_now(block)) return free_now(block, streams);
+    const std::vector<Stream> all(streams.begin(), streams.end());
+    free_later(block, bytes, [this, block, all] { free_now(block, all); });
+  }
+
+  std::int64_t cached_bytes() const override {
+    return attribute(cudaMemPoolAttrReservedMemCurrent) - attribute(cudaMemPoolAttrUsedMemCurrent);
+  }
+
+  void release_cached() noexcept override {
+    if (is_recording()) return;  // it waits
+    const bool failed = cudaSetDevice(device_.index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess ||
+                        cudaMemPoolTrimTo(pool_, 0) != cudaSuccess;
+    if (failed) cudaGetLastError();
+  }
+
+ private:
+  void free_now(void* block, std::span<const Stream> streams) const noexcept {
     // Nothing here may throw. Calls fail only once the context is lost or the process ends: the block is gone then.
     const auto home = static_cast<cudaStream_t>(streams.front().native());
     bool failed = cudaSetDevice(device_.index) != cudaSuccess;
@@ -50,17 +70,6 @@ class DeviceAllocator final : public Allocator {
     if (failed) cudaGetLastError();
   }
 
-  std::int64_t cached_bytes() const override {
-    return attribute(cudaMemPoolAttrReservedMemCurrent) - attribute(cudaMemPoolAttrUsedMemCurrent);
-  }
-
-  void release_cached() noexcept override {
-    const bool failed = cudaSetDevice(device_.index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess ||
-                        cudaMemPoolTrimTo(pool_, 0) != cudaSuccess;
-    if (failed) cudaGetLastError();
-  }
-
- private:
   static bool wait_for(cudaStream_t home, const Stream& user) noexcept {
     cudaEvent_t event = nullptr;
     if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return false;

@@ -16,14 +16,6 @@ namespace tandem::cuda {
 
 namespace {
 
-/// True while this stream is recorded for a graph: events in it would belong to the graph, and can be neither asked nor
-/// waited for.
-bool is_recorded(const Stream& stream) {
-  cudaStreamCaptureStatus status{};
-  TANDEM_CHECK_CUDA(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
-  return status != cudaStreamCaptureStatusNone;
-}
-
 /// Blocks in whole pages, best fit first. A block that streams may still use waits until they are past it. What is
 /// cached is bounded: a block that comes back to more than kMostCached bytes is unlocked.
 class PinnedAllocator final : public Allocator {

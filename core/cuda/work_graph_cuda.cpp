@@ -5,80 +5,69 @@
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/error.h"
 
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace tandem::cuda {
 
 namespace {
-thread_local int recordings = 0;  // of this thread
+
+/// Lets go of a graph, unless tensors of the work still are in its memory: their addresses then must stay its own.
+void destroy_unless_used(cudaGraph_t graph, const RecordingScope& recording) {
+  if (!recording.has_kept_memory()) {
+    cudaGraphDestroy(graph);
+    return;
+  }
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<cudaGraph_t>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(graph);
 }
-
-RecordingScope::RecordingScope() { ++recordings; }
-RecordingScope::~RecordingScope() { --recordings; }
-
-bool is_recording() { return recordings > 0; }
-
-void require_no_recording(std::string_view what) {
-  require(!is_recording(), "work graph: {} cannot be recorded; do it before the WorkGraph is made, or after its launch",
-          what);
-}
-
-#ifdef TANDEM_SIMULATED_CUDA
-
-std::shared_ptr<void> record_graph(Device device, const std::function<void()>&) {
-  tandem::fail("{}: simulated GPUs record no work", name_of(device));
-}
-
-void launch_graph(Device, void*) {}
-
-#else
-
-namespace {
 
 /// A capture that is ended whatever happens: a stream that stays captured is of no more use to anyone.
 class Capture {
  public:
-  explicit Capture(cudaStream_t stream) : stream_(stream) {
+  Capture(cudaStream_t stream, const RecordingScope& recording) : stream_(stream), recording_(recording) {
     TANDEM_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   }
   ~Capture() {
-    if (stream_ == nullptr) return;
-    cudaGraph_t unfinished = nullptr;
-    if (cudaStreamEndCapture(stream_, &unfinished) == cudaSuccess) cudaGraphDestroy(unfinished);
-    cudaGetLastError();  // the error that ended the work is on its way already
+    if (stream_ != nullptr) {
+      if (cudaStreamEndCapture(stream_, &graph_) != cudaSuccess) graph_ = nullptr;
+      cudaGetLastError();  // the error that ended the work is on its way already
+    }
+    if (graph_ != nullptr) destroy_unless_used(graph_, recording_);
   }
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
+  /// What was captured; it belongs to this object.
   cudaGraph_t finish() {
-    cudaGraph_t graph = nullptr;
-    TANDEM_CHECK_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
-    return graph;
+    TANDEM_CHECK_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph_));
+    return graph_;
   }
 
  private:
   cudaStream_t stream_;
+  const RecordingScope& recording_;
+  cudaGraph_t graph_ = nullptr;
 };
 
 }  // namespace
 
 std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work) {
-  Capture capture(cuda::current_stream(device));
-  {
-    const RecordingScope scope;
-    work();
-  }
-  const std::unique_ptr<CUgraph_st, void (*)(cudaGraph_t)> graph(capture.finish(),
-                                                                 [](cudaGraph_t g) { cudaGraphDestroy(g); });
+  const RecordingScope recording;
+  Capture capture(cuda::current_stream(device), recording);
+  work();
+  const cudaGraph_t graph = capture.finish();
+  recording.require_own_memory();
   cudaGraphExec_t executable = nullptr;
-  TANDEM_CHECK_CUDA(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0));
+  TANDEM_CHECK_CUDA(cudaGraphInstantiateWithFlags(&executable, graph, 0));
   return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
 
 void launch_graph(Device device, void* graph) {
   TANDEM_CHECK_CUDA(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)));
 }
-
-#endif
 
 }  // namespace tandem::cuda

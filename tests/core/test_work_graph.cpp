@@ -1,11 +1,12 @@
-// Recorded work: who can record, and that what is recorded is done as often as it is enqueued.
+// Recorded work: who can record, what may be recorded, and that it is done as often as it is enqueued.
+#include "tandem/core/error.h"
+#include "tandem/core/storage.h"
 #include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
 #include "tandem/core/work_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
-#include "tests/support/skip.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -19,10 +20,7 @@ TEST_CASE("the CPU records no work") {
 
 TEST_CASE("recorded work is done when it is enqueued, on what its tensors then hold", "[cuda]") {
   if (!has_gpu()) return;
-  if (!WorkGraph::can_record(kGpu)) {
-    CHECK_THAT(error_of([] { WorkGraph(kGpu, [] {}); }), ContainsText("cuda:0 cannot record work"));
-    return;
-  }
+  CHECK(WorkGraph::can_record(kGpu));
   const Tensor from = Tensor::full({1000}, 1.0, {.device = kGpu}), to = Tensor::zeros({1000}, {.device = kGpu});
   const auto work = [&] {
     const Tensor between = Tensor::empty({1000}, {.device = kGpu});  // belongs to the graph
@@ -40,8 +38,78 @@ TEST_CASE("recorded work is done when it is enqueued, on what its tensors then h
 
 TEST_CASE("work that cannot be recorded leaves its stream usable", "[cuda]") {
   if (!has_gpu()) return;
-  if (!WorkGraph::can_record(kGpu)) return skip_test("simulated GPUs record no work");
   CHECK_THROWS_AS(WorkGraph(kGpu, [] { fail("no"); }), Error);
   const Tensor tensor = Tensor::full({10}, 4.0, {.device = kGpu});
   CHECK(tensor.to_vector<float>() == std::vector<float>(10, 4.0f));
+}
+
+TEST_CASE("recorded work frees all memory that it takes, and none else", "[cuda]") {
+  if (!has_gpu()) return;
+  Tensor made, there = Tensor::full({1000}, 1.0, {.device = kGpu});
+  CHECK_THAT(error_of([&] { WorkGraph(kGpu, [&] { made = Tensor::full({1000}, 2.0, {.device = kGpu}); }); }),
+             ContainsText("the work keeps 1 storages, 3.9 KiB, that it has made"));
+  CHECK_THAT(error_of([&] {
+               WorkGraph(kGpu, [&] {
+                 there.fill(3.0);
+                 there = Tensor();
+               });
+             }),
+             ContainsText("the work frees 1 storages, 3.9 KiB, that were there before it"));
+  CHECK_THAT(error_of([&] {
+               WorkGraph(kGpu, [&] {
+                 made = Tensor::full({500}, 2.0, {.device = kGpu});  // and frees what the graph before has left
+                 fail("no");
+               });
+             }),
+             ContainsText("no"));
+  made = Tensor();
+  const Tensor again = Tensor::full({1000}, 4.0, {.device = kGpu});
+  CHECK(again.to_vector<float>() == std::vector<float>(1000, 4.0F));
+}
+
+TEST_CASE("recorded work that waits is refused where it waits", "[cuda]") {
+  if (!has_gpu()) return;
+  const Tensor there = Tensor::full({10}, 1.0, {.device = kGpu});
+  CHECK_THAT(error_of([&] { WorkGraph(kGpu, [&] { there.to_vector<float>(); }); }),
+             ContainsText("a copy from cuda:0 to cpu cannot be recorded"));
+  CHECK_THAT(error_of([&] { WorkGraph(kGpu, [] { synchronize(kGpu); }); }), ContainsText("when stream is capturing"));
+  CHECK_THAT(error_of([&] { WorkGraph(kGpu, [] { current_stream(kGpu).synchronize(); }); }),
+             ContainsText("when stream is capturing"));
+  CHECK(there.to_vector<float>() == std::vector<float>(10, 1.0F));
+}
+
+TEST_CASE("another stream takes part in recorded work between two events", "[cuda]") {
+  if (!has_gpu()) return;
+  const Stream side(kGpu);
+  const Tensor from = Tensor::full({1000}, 1.0, {.device = kGpu}), to = Tensor::zeros({1000}, {.device = kGpu});
+  const WorkGraph graph(kGpu, [&] {
+    const Stream main = current_stream(kGpu);
+    const Tensor between = Tensor::empty({1000}, {.device = kGpu});
+    Event fork, join;
+    fork.record(main);
+    side.wait(fork);
+    {
+      const StreamScope scope(side);
+      between.copy_from_async(from);
+      between.storage()->record_stream(side);  // freed behind an event of this stream
+    }
+    join.record(side);
+    main.wait(join);
+    to.copy_from_async(between);
+  });
+  for (const double value : {2.0, 3.0}) {
+    from.fill(value);
+    graph.launch();
+    CHECK(to.to_vector<float>() == std::vector<float>(1000, static_cast<float>(value)));
+  }
+  CHECK_THAT(error_of([&] {
+               WorkGraph(kGpu, [&] {
+                 Event fork;
+                 fork.record(current_stream(kGpu));
+                 side.wait(fork);
+                 const StreamScope scope(side);
+                 to.copy_from_async(from);
+               });
+             }),
+             ContainsText("unjoined work"));
 }

@@ -1,0 +1,105 @@
+// Recording: what it refuses, and its memory.
+#include "tandem/core/cuda/recording.h"
+
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/error.h"
+#include "tandem/core/memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace tandem::cuda {
+
+namespace {
+
+thread_local RecordingScope* innermost = nullptr;  // of this thread
+
+/// Memory of graphs that recorded work has kept: no longer that of the tensors in it. Never destroyed, as storages in
+/// static objects may outlive every other static.
+struct KeptMemory {
+  std::mutex mutex;
+  std::set<void*> blocks;
+  std::atomic<bool> is_empty = true;  // so that hardly anybody has to lock
+};
+KeptMemory& kept_memory() {
+  static KeptMemory& kept = *new KeptMemory;
+  return kept;
+}
+
+bool is_kept(void* block) {
+  KeptMemory& kept = kept_memory();
+  if (kept.is_empty) return false;
+  const std::lock_guard lock(kept.mutex);
+  return kept.blocks.count(block) != 0;
+}
+
+}  // namespace
+
+RecordingScope::RecordingScope() : outer_(innermost) { innermost = this; }
+
+RecordingScope::~RecordingScope() {
+  innermost = outer_;
+  if (has_kept_memory()) {
+    KeptMemory& kept = kept_memory();
+    const std::lock_guard lock(kept.mutex);
+    for (const auto& [block, what] : taken_)
+      if (what.is_of_graph) kept.blocks.insert(block);
+    kept.is_empty = false;
+  }
+  for (const auto& free : frees_) free();
+}
+
+bool RecordingScope::has_kept_memory() const {
+  return std::any_of(taken_.begin(), taken_.end(), [](const auto& block) { return block.second.is_of_graph; });
+}
+
+void RecordingScope::require_own_memory() const {
+  require(
+      frees_.empty(),
+      "work graph: the work frees {} storages, {}, that were there before it, and that the graph may still use; keep "
+      "them as long as the graph",
+      frees_.size(), format_memory(foreign_bytes_));
+  std::int64_t count = 0, bytes = 0;
+  for (const auto& [start, block] : taken_) {
+    if (!block.is_of_graph) continue;
+    ++count;
+    bytes += block.bytes;
+  }
+  require(
+      count == 0,
+      "work graph: the work keeps {} storages, {}, that it has made; what it makes belongs to the graph, so that what "
+      "is to stay must be made before the WorkGraph",
+      count, format_memory(bytes));
+}
+
+bool is_recording() { return innermost != nullptr; }
+
+void require_no_recording(std::string_view what) {
+  require(!is_recording(), "work graph: {} cannot be recorded; do it before the WorkGraph is made, or after its launch",
+          what);
+}
+
+bool is_recorded(const Stream& stream) {
+  cudaStreamCaptureStatus status{};
+  TANDEM_CHECK_CUDA(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void note_taken(void* block, std::int64_t bytes, bool is_of_graph) {
+  if (innermost != nullptr) innermost->taken_[block] = {bytes, is_of_graph};
+}
+
+bool may_free_now(void* block) {
+  return !is_kept(block) && (innermost == nullptr || innermost->taken_.erase(block) != 0);
+}
+
+void free_later(void* block, std::int64_t bytes, std::function<void()> free) {
+  if (is_kept(block)) return;
+  innermost->frees_.push_back(std::move(free));
+  innermost->foreign_bytes_ += bytes;
+}
+
+}  // namespace tandem::cuda
