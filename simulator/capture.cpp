@@ -53,11 +53,10 @@ void merge(std::vector<std::size_t>& numbers, const std::vector<std::size_t>& mo
   numbers = std::move(both);
 }
 
-/// True if the stream where the capture began waits for all that the others have done.
-bool is_joined(const Capture& capture) {
-  const auto& nodes = capture.graph->nodes;
+/// True if the stream where the capture began waits for all nodes.
+bool is_joined(const std::deque<CUgraphNode_st>& nodes, const StreamState& stream) {
   std::vector<bool> awaited(nodes.size());
-  for (const std::size_t node : capture.streams.front()->captured_last) awaited[node] = true;
+  for (const std::size_t node : stream.captured_last) awaited[node] = true;
   for (std::size_t i = nodes.size(); i-- > 0;) {
     if (!awaited[i]) continue;
     for (const std::size_t earlier : nodes[i].dependencies) awaited[earlier] = true;
@@ -113,10 +112,8 @@ cudaError_t end_capture(const std::shared_ptr<Capture>& capture, std::shared_ptr
   if (kept->status == Capture::Status::invalidated) {
     status = cudaErrorStreamCaptureInvalidated;
     last_reason = kept->reason;
-  } else {
-    kept->graph = graph;
-    if (!is_joined(*kept)) status = cudaErrorStreamCaptureUnjoined;
-    kept->graph = nullptr;
+  } else if (!is_joined(graph->nodes, *kept->streams.front())) {
+    status = cudaErrorStreamCaptureUnjoined;
   }
   kept->status = Capture::Status::ended;
   for (StreamState* const stream : kept->streams) {

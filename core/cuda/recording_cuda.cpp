@@ -57,22 +57,17 @@ bool RecordingScope::has_kept_memory() const {
 }
 
 void RecordingScope::require_own_memory() const {
+  require(frees_.empty(),
+          "work graph: the work frees {} of device memory that was there before it, and that the graph may still use; "
+          "keep such tensors as long as the graph",
+          format_memory(foreign_bytes_));
+  std::int64_t kept = 0;
+  for (const auto& [start, block] : taken_) kept += block.is_of_graph ? block.bytes : 0;
   require(
-      frees_.empty(),
-      "work graph: the work frees {} storages, {}, that were there before it, and that the graph may still use; keep "
-      "them as long as the graph",
-      frees_.size(), format_memory(foreign_bytes_));
-  std::int64_t count = 0, bytes = 0;
-  for (const auto& [start, block] : taken_) {
-    if (!block.is_of_graph) continue;
-    ++count;
-    bytes += block.bytes;
-  }
-  require(
-      count == 0,
-      "work graph: the work keeps {} storages, {}, that it has made; what it makes belongs to the graph, so that what "
-      "is to stay must be made before the WorkGraph",
-      count, format_memory(bytes));
+      kept == 0,
+      "work graph: the work keeps {} of device memory that it has taken, and that belongs to the graph; make what is "
+      "to stay before the WorkGraph",
+      format_memory(kept));
 }
 
 bool is_recording() { return innermost != nullptr; }

@@ -43,7 +43,9 @@ class Capture {
 
   /// What was captured; it belongs to this object.
   cudaGraph_t finish() {
-    TANDEM_CHECK_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph_));
+    const cudaError_t status = cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph_);
+    if (status != cudaSuccess) cudaGetLastError();  // the next launch must not be blamed
+    throw_if_failed(status, "cudaStreamEndCapture", std::source_location::current());
     return graph_;
   }
 

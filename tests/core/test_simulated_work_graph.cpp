@@ -1,5 +1,7 @@
 // Recorded work on simulated GPUs: what is in a graph, its memory, and what happens around its launches.
 #include "tandem/core/error.h"
+#include "tandem/core/out.h"
+#include "tandem/core/storage.h"
 #include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
 #include "tandem/core/work_graph.h"
@@ -31,9 +33,10 @@ auto count_of(const Nodes& nodes, cudaGraphNodeType type) {
 Tensor on_gpu(const Shape& shape) { return Tensor::zeros(shape, {.device = kGpu}); }
 
 Tensor numbers(const Shape& shape, int first) {
-  std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-  std::iota(values.begin(), values.end(), static_cast<float>(first));
-  return Tensor::from(values, shape).to(kGpu);
+  const Tensor here = Tensor::zeros(shape);
+  float* const values = Out(here).data<float>();
+  std::iota(values, values + here.numel(), static_cast<float>(first));
+  return here.to(kGpu);
 }
 
 /// A copy, a transposed copy, a fill of a part and a copy between strides, with memory of its own.
@@ -156,7 +159,7 @@ TEST_CASE("memory that is overwritten after a recording shows in what its launch
   const Tensor to = on_gpu({1000});
   const WorkGraph graph(kGpu, [&] { to.copy_from_async(from); });
   graph.launch();
-  simulator::overwrite_memory(from.raw_data(), 4000, 0x3f);
+  simulator::overwrite_memory(Out(from).raw_data(), 4000, 0x3f);
   graph.launch();
   std::vector<float> seen;
   try {

@@ -47,14 +47,14 @@ TEST_CASE("recorded work frees all memory that it takes, and none else", "[cuda]
   if (!has_gpu()) return;
   Tensor made, there = Tensor::full({1000}, 1.0, {.device = kGpu});
   CHECK_THAT(error_of([&] { WorkGraph(kGpu, [&] { made = Tensor::full({1000}, 2.0, {.device = kGpu}); }); }),
-             ContainsText("the work keeps 1 storages, 3.9 KiB, that it has made"));
+             ContainsText("the work keeps 3.9 KiB of device memory that it has taken"));
   CHECK_THAT(error_of([&] {
                WorkGraph(kGpu, [&] {
                  there.fill(3.0);
                  there = Tensor();
                });
              }),
-             ContainsText("the work frees 1 storages, 3.9 KiB, that were there before it"));
+             ContainsText("the work frees 3.9 KiB of device memory that was there before it"));
   CHECK_THAT(error_of([&] {
                WorkGraph(kGpu, [&] {
                  made = Tensor::full({500}, 2.0, {.device = kGpu});  // and frees what the graph before has left
