@@ -3,8 +3,6 @@
 
 #include "tandem/core/cuda/launch.h"
 
-#include <cstring>
-
 namespace tandem::test {
 namespace {
 
@@ -18,12 +16,7 @@ __global__ void add(const int* in, int* out, int count, int value) {
   if (i < count) out[i] = in[i] + value;
 }
 
-struct Padded {
-  char first;
-  int second;
-};
-
-__global__ void store_sum(int* data, Padded values) { data[threadIdx.x] = values.first + values.second; }
+__global__ void store_sum(int* data, Padded values) { data[threadIdx.x] = values.first + values.third; }
 
 __constant__ int coefficients[4];
 
@@ -47,11 +40,7 @@ void launch_add(const int* in, int* out, int count, int value, cudaStream_t stre
   launch(add, {1, 64}, stream, in, out, count, value);
 }
 
-void launch_padded(int* data, int noise, cudaStream_t stream) {
-  Padded values;
-  std::memset(&values, noise, sizeof values);
-  values.first = 1;
-  values.second = 2;
+void launch_padded(int* data, const Padded& values, cudaStream_t stream) {
   launch(store_sum, {1, 64}, stream, data, values);
 }
 

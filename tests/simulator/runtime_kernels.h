@@ -10,8 +10,13 @@ namespace tandem::test {
 
 void launch_fill(int* data, int count, int value, cudaStream_t stream);
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream);
-/// Has an argument with a gap between its members, where `noise` stands.
-void launch_padded(int* data, int noise, cudaStream_t stream);
+/// There are gaps between its members and behind them.
+struct Padded {
+  char first;
+  double second;
+  short third;
+};
+void launch_padded(int* data, const Padded& values, cudaStream_t stream);
 /// Counts its 64 threads; of these `elsewhere`, if it is one, waits in another barrier, which is a fault.
 void launch_count_threads(int* count, int elsewhere);
 /// Copies to and from a __constant__ array of four, of which the kernel reads all.

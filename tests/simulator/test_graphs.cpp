@@ -155,7 +155,12 @@ TEST_CASE("what lies between the members of an argument does not tell two captur
   const DeviceBuffer<int> a(kCount);
   std::vector<std::vector<simulator::GraphNode>> lists;
   for (const int noise : {0x00, 0xff}) {
-    const CapturedGraph graph(streams.first, [&] { launch_padded(a.data(), noise, streams.first); });
+    Padded values{};
+    std::memset(static_cast<void*>(&values), noise, sizeof values);
+    values.first = 1;
+    values.second = 2.0;
+    values.third = 3;
+    const CapturedGraph graph(streams.first, [&] { launch_padded(a.data(), values, streams.first); });
     lists.push_back(simulator::nodes_of(graph.graph()));
   }
   CHECK(lists[0] == lists[1]);
