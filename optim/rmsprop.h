@@ -1,6 +1,7 @@
 // RMSprop.
 #pragma once
 
+#include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/optim/optimizer.h"
 
 #include <typeinfo>

@@ -75,7 +75,7 @@ bool operator==(const GraphNode& a, const GraphNode& b) {
          a.stream == b.stream;
 }
 
-std::vector<std::byte> bytes_of(std::initializer_list<std::uint64_t> numbers) {
+std::vector<std::byte> argument_bytes_of(std::initializer_list<std::uint64_t> numbers) {
   std::vector<std::byte> bytes(numbers.size() * sizeof(std::uint64_t));
   std::memcpy(bytes.data(), numbers.begin(), bytes.size());
   return bytes;
@@ -221,10 +221,11 @@ void* take_for_graph(StreamState& stream, std::size_t bytes, SiteId where) {
   retire_device_memory(start);
   stream.capture->graph->blocks.push_back(start);
   graph_blocks()[start] = {.graph = stream.capture->graph};
-  submit(
-      stream,
-      {.type = cudaGraphNodeTypeMemAlloc, .name = "cudaMallocAsync", .arguments = bytes_of({number_of(start), bytes})},
-      where, [start] { renew_device_memory(start); });
+  submit(stream,
+         {.type = cudaGraphNodeTypeMemAlloc,
+          .name = "cudaMallocAsync",
+          .arguments = argument_bytes_of({number_of(start), bytes})},
+         where, [start] { renew_device_memory(start); });
   return start;
 }
 
@@ -235,11 +236,13 @@ cudaError_t free_in_graph(StreamState& stream, void* start, SiteId where) {
                       fmt::format("{}, of memory that was not taken in the capture", text_of("cudaFreeAsync", where)));
   }
   block->freed_inside = true;
-  submit(stream, {.type = cudaGraphNodeTypeMemFree, .name = "cudaFreeAsync", .arguments = bytes_of({number_of(start)})},
-         where, [start] {
-           check_order_of_free(start);
-           retire_device_memory(start);
-         });
+  submit(
+      stream,
+      {.type = cudaGraphNodeTypeMemFree, .name = "cudaFreeAsync", .arguments = argument_bytes_of({number_of(start)})},
+      where, [start] {
+        check_order_of_free(start);
+        retire_device_memory(start);
+      });
   return cudaSuccess;
 }
 

@@ -86,7 +86,7 @@ cudaError_t free_in_graph(StreamState& stream, void* start, SiteId where);
 GraphBlock* graph_block(const void* start);
 
 /// As arguments of a node.
-std::vector<std::byte> bytes_of(std::initializer_list<std::uint64_t> numbers);
+std::vector<std::byte> argument_bytes_of(std::initializer_list<std::uint64_t> numbers);
 inline std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 /// What cudaFreeAsync() does to memory as its stream comes to it, but for giving it back.

@@ -307,7 +307,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     submit(state,
            {.type = cudaGraphNodeTypeMemcpy,
             .name = "cudaMemcpyAsync",
-            .arguments = bytes_of({number_of(to), number_of(from), bytes})},
+            .arguments = argument_bytes_of({number_of(to), number_of(from), bytes})},
            site, [=] {
              check_pinned(from);
              check_pinned(to);
@@ -377,7 +377,7 @@ cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStrea
   submit(state,
          {.type = cudaGraphNodeTypeMemset,
           .name = "cudaMemsetAsync",
-          .arguments = bytes_of({number_of(start), static_cast<std::uint64_t>(value), bytes})},
+          .arguments = argument_bytes_of({number_of(start), static_cast<std::uint64_t>(value), bytes})},
          site_id(where), [=] {
            check_bounds(start, bytes);
            check_order(start, bytes, true, false);

@@ -148,7 +148,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   submit(state,
          {.type = cudaGraphNodeTypeHost,
           .name = "cudaLaunchHostFunc",
-          .arguments = bytes_of({reinterpret_cast<std::uintptr_t>(function), number_of(data)})},
+          .arguments = argument_bytes_of({reinterpret_cast<std::uintptr_t>(function), number_of(data)})},
          site_id(where), [=] { function(data); });
   return cudaSuccess;
 }

@@ -1,4 +1,5 @@
 // Adam and AdamW on a GPU: one launch for all parameters.
+#include "tandem/kernels/device/grid.h"
 #include "tandem/kernels/optimizer/adam_implementations.h"
 #include "tandem/kernels/optimizer/update.cuh"
 

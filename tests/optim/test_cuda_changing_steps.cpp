@@ -1,4 +1,7 @@
 // Steps whose numbers are in the device's memory, against those that get them by value.
+#include "tandem/autograd/variable.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/step_control.h"
 #include "tests/optim/changing_steps.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"

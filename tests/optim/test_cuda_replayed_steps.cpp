@@ -1,5 +1,6 @@
 // Steps that a GPU repeats from a graph, at other rates, against steps by value. Simulated GPUs record nothing.
 #include "tandem/core/work_graph.h"
+#include "tandem/optim/optimizer.h"
 #include "tests/optim/changing_steps.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"

@@ -1,5 +1,7 @@
 // What a step of an optimizer launches and copies, and that it can be recorded.
+#include "tandem/autograd/variable.h"
 #include "tandem/core/cuda/recording.h"
+#include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/optim/ema.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/simulator/runtime.h"

@@ -10,6 +10,7 @@
 #include "tests/simulator/runtime_kernels.h"
 #include "tests/support/catch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <optional>
