@@ -8,6 +8,12 @@
 
 namespace tandem {
 
+/// Work that was recorded on a GPU. Example:
+///     #include "tandem/core/tensor.h"
+///     void copy_often(const Tensor& from, const Tensor& to) {  // both on one GPU
+///       const WorkGraph graph(from.device(), [&] { to.copy_from_async(from); });
+///       for (int time = 0; time < 10; ++time) graph.launch();
+///     }
 class WorkGraph {
  public:
   /// True on GPUs, simulated ones too. The CPU has no queue.

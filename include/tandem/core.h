@@ -32,3 +32,4 @@
 #include "tandem/core/tensor.h"
 #include "tandem/core/timeline.h"
 #include "tandem/core/work_counter.h"
+#include "tandem/core/work_graph.h"
