@@ -7,7 +7,8 @@
 set -euo pipefail
 
 required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libxxhash-dev libboost-dev zlib1g-dev)
-useful=(ccache libpng-dev libjpeg-dev libcairo2-dev libdnnl-dev libopenmpi-dev openmpi-bin libgloo-dev curl ca-certificates dataset-fashion-mnist)
+# make: what CMake takes where a program of one's own names no generator.
+useful=(make ccache libpng-dev libjpeg-dev libcairo2-dev libdnnl-dev libopenmpi-dev openmpi-bin libgloo-dev curl ca-certificates dataset-fashion-mnist)
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(pkg-config chromium python3 python3-numpy python3-torch python3-xxhash)
 
