@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-/// Work that was recorded on a GPU. Example:
+/// Work that was recorded on a GPU. Example, for two tensors on one:
 ///     #include "tandem/core/tensor.h"
-///     void copy_often(const Tensor& from, const Tensor& to) {  // both on one GPU
+///     void copy_often(const Tensor& from, const Tensor& to) {
 ///       const WorkGraph graph(from.device(), [&] { to.copy_from_async(from); });
 ///       for (int time = 0; time < 10; ++time) graph.launch();
 ///     }
