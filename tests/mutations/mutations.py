@@ -107,7 +107,7 @@ MUTATIONS = [
     ("optim/optimizer.cpp", "if (check.passed()) {", "if (true) {"),
     ("optim/optimizer.cpp", "if (--states_[i].step == 0) states_[i] = {};", ""),
     ("optim/optimizer.cpp", "      skip_step();", ""),
-    ("optim/optimizer.cpp", "update_group(group, step);\n  end_step();", "update_group(group, step);\n  if (next_step_) ++*next_step_;"),
+    ("optim/optimizer.cpp", "update_group(row, step);\n  end_step();", "update_group(row, step);\n  if (next_step_) ++*next_step_;"),
     ("optim/optimizer.cpp", "if (freeze_step && step >= *freeze_step) return false;\n", ""),
     ("optim/grad_scaler.cpp", "if (!good) ++skipped_steps_;", ""),
     ("optim/grad_scaler.cpp", "} else if (++growth_tracker_ == options_.growth_interval) {",
