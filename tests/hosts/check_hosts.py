@@ -266,15 +266,15 @@ def refuses_interface(args):
 # Of a rank of another host: what is told, where other ranks of its host are left, and where it is alone there.
 OF_A_HOST = r"rank 1 \(host {host}, pid \d+"
 FAULTS = {
-    "stopped": (r"{who}, stopped\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], ",
+    "stopped": (r"{who}, stopped\) has not entered all_reduce #[789] sum f32\[1000\]; it last finished #[678], ",
                 r"{who}, does not run\) does not answer in all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
-    "killed": (r"{who}, ended\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], ",
+    "killed": (r"{who}, ended\) has not entered all_reduce #[789] sum f32\[1000\]; it last finished #[678], ",
                r"{who}, ended\) did not end all_reduce #\d+ .*; \d\.\d s ago, when it was last heard of, it had "),
-    "returns": (r"{who}(, ended)?\) has not entered all_reduce #[78] .*, and has left the group",) * 2,
-    "computes": (r"{who}\) has not entered all_reduce #[78] sum f32\[1000\]; it last finished #[67], .* and is in backward conv2d",) * 2,
-    "order": (r"{who}(, ended)?\) calls broadcast #[78] f32\[1000\] from rank 0, and "
+    "returns": (r"{who}(, ended)?\) has not entered all_reduce #[789] .*, and has left the group",) * 2,
+    "computes": (r"{who}\) has not entered all_reduce #[789] sum f32\[1000\]; it last finished #[678], .* and is in backward conv2d",) * 2,
+    "order": (r"{who}(, ended)?\) calls broadcast #[789] f32\[1000\] from rank 0, and "
               # What rank 0 calls may not have come yet.
-              r"(ranks 0, 2(, 3)? call|ranks 2, 3 call|rank [023] calls) all_reduce #[78]",) * 2,
+              r"(ranks 0, 2(, 3)? call|ranks 2, 3 call|rank [023] calls) all_reduce #[789]",) * 2,
 }
 
 
