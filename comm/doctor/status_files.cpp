@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -65,7 +66,15 @@ std::vector<GroupView> views_of_process(std::int64_t process) {
           "process {}: is no rank of a run of several ranks, or the run has not begun; mpirun itself is none", process);
   std::ranges::sort(found);
   std::vector<GroupView> views;
-  for (const auto& [number, path] : found) views.push_back(look_at(path));
+  std::exception_ptr obstacle;
+  for (const auto& [number, path] : found) {
+    try {
+      views.push_back(look_at(path));
+    } catch (const Error&) {  // of groups that have just ended, or just begun, nothing is to be seen
+      obstacle = std::current_exception();
+    }
+  }
+  if (views.empty()) std::rethrow_exception(obstacle);
   return views;
 }
 

@@ -180,6 +180,24 @@ TEST_CASE("a rank shows in its other groups what it waits for in one, and what i
   CHECK_FALSE(views.back().ranks[2].waits_elsewhere);
 }
 
+TEST_CASE("groups that begin or end while a process is looked at are left out") {
+  std::size_t fewest = 0;
+  run_thread_ranks(2, native_options("threads", "ring"), {.timeout = 30.0}, [&](ProcessGroup& whole) {
+    std::atomic<bool> ends = false;
+    std::thread looks;
+    if (whole.rank() == 0)
+      looks = std::thread([&] {
+        fewest = views_of_process(getpid()).size();
+        while (!ends) fewest = std::min(fewest, views_of_process(getpid()).size());
+      });
+    for (int time = 0; time < 100; ++time) whole.split(0, whole.rank());
+    ends = true;
+    if (looks.joinable()) looks.join();
+    whole.barrier();
+  });
+  CHECK(fewest >= 1);
+}
+
 TEST_CASE("operations are read as they were written, and not while they are") {
   OperationRecord record;
   CHECK(record.get().number == 0);
