@@ -140,9 +140,10 @@ bool Watchdog::look() {
   if (!is_alarmed && !is_late && !is_certain) return false;
   if (!is_late && !is_certain) {
     if (const std::optional<Diagnosis> elsewhere = explain_alarm(group)) {
-      alarm_time_ += since_look;
-      if (alarm_time_ >= kAlarmLasts) tell(group, *elsewhere);
-      return alarm_time_ >= kAlarmLasts;
+      alarm_time_ = alarm_time_ ? *alarm_time_ + since_look : Seconds();  // the look before may be long ago
+      if (*alarm_time_ < kAlarmLasts) return false;
+      tell(group, *elsewhere);
+      return true;
     }
   }
   const int longest = longest_waiting(group);

@@ -60,7 +60,8 @@ class Watchdog {
   std::uint64_t waits_ = 0, finished_ = 0, steps_ = 0;
   std::chrono::duration<double> waiting_time_{}, time_since_look_{};
   std::chrono::duration<double> fault_time_{};  // since a fault was first seen
-  std::chrono::duration<double> alarm_time_{};  // since another rank told something of another group
+  // Since it was seen that another rank has told something of another group.
+  std::optional<std::chrono::duration<double>> alarm_time_;
   bool sees_fault_ = false;
   Clock::time_point last_ = Clock::now();
 
