@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-/// Work that was recorded on a GPU. Example, for two tensors on one:
+/// Work that was recorded on a GPU. Example:
 ///     #include "tandem/core/tensor.h"
 ///     void copy_often(const Tensor& from, const Tensor& to) {
 ///       const WorkGraph graph(from.device(), [&] { to.copy_from_async(from); });

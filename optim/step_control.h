@@ -19,8 +19,10 @@ namespace tandem::optim {
 ///     const std::vector<double> row = control.row(0, Device{}).to_vector<double>();  // {0.5, 0, 0, 1, 1}
 class StepControl {
  public:
+  /// `rows`: each is as StepFactors are by default.
   explicit StepControl(std::size_t rows) : rows_(rows) {}
 
+  /// How many there are.
   std::size_t rows() const { return rows_.size(); }
 
   /// More rows, or fewer; devices then get others, elsewhere. New ones are as StepFactors are by default.

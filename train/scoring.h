@@ -58,7 +58,7 @@ struct Scores {
 struct ScoredBatch {
   Tensor loss, output, labels;          ///< on the CPU; the last two are undefined where they are not read
   Tensor metric_output, metric_labels;  ///< where they were computed; undefined without such metrics
-  Event arrived;
+  Event arrived;                        ///< behind the copies of `loss`, `output` and `labels`
 };
 
 /// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
