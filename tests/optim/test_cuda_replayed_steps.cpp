@@ -1,17 +1,15 @@
-// Steps that a GPU repeats from a graph, at other rates, against steps by value. Simulated GPUs record nothing.
+// Steps that a GPU repeats from a graph, at other rates, against steps by value.
 #include "tandem/core/work_graph.h"
 #include "tandem/optim/optimizer.h"
 #include "tests/optim/changing_steps.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
-#include "tests/support/skip.h"
 
 using namespace tandem;
 using namespace tandem::test;
 
 TEST_CASE("a step that is recorded once is repeated at other rates and counts on", "[cuda][optimizer]") {
   if (!has_gpu()) return;
-  if (!WorkGraph::can_record(kGpu)) return skip_test("needs a GPU that is not simulated");
   for (const Rule rule : kRules) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       CAPTURE(static_cast<int>(rule), name_of(dtype));

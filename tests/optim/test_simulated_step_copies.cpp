@@ -34,6 +34,13 @@ Work work_of(Call&& call) {
 
 constexpr std::int64_t kRow = sizeof(kernels::StepFactors);
 
+/// Parameters on the GPU that have gradients.
+std::vector<Tensor> parameters_with_gradients(DType dtype) {
+  std::vector<Tensor> parameters = parameters_on(kGpu, dtype);
+  for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
+  return parameters;
+}
+
 }  // namespace
 
 TEST_CASE("a step copies what has changed, at once for all groups, and launches its kernels", "[cuda][optimizer]") {
@@ -41,9 +48,8 @@ TEST_CASE("a step copies what has changed, at once for all groups, and launches 
   for (const Rule rule : kRules) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       CAPTURE(static_cast<int>(rule), name_of(dtype));
-      const std::vector<Tensor> parameters = parameters_on(kGpu, dtype);
+      const std::vector<Tensor> parameters = parameters_with_gradients(dtype);
       const auto optimizer = make_changing(rule, parameters);
-      for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
       for (int step = 0; step < 2; ++step)
         optimizer->step();  // the second one has tables of buffers that hold something
       const bool counts = rule == Rule::adam || rule == Rule::adamw;
@@ -68,9 +74,8 @@ TEST_CASE("a step can be recorded once tables and numbers are there, a skipped o
   if (!has_gpu()) return;
   for (const Rule rule : kRules) {
     CAPTURE(static_cast<int>(rule));
-    const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f16);
+    const std::vector<Tensor> parameters = parameters_with_gradients(DType::f16);
     const auto optimizer = make_changing(rule, parameters);
-    for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
     const auto record = [&](const optim::FiniteCheck& check) {
       return error_of([&] {
         const cuda::RecordingScope scope;
@@ -94,14 +99,13 @@ TEST_CASE("a step can be recorded once tables and numbers are there, a skipped o
   }
 }
 
-// A simulated GPU repeats no work: this is what the host does for it. test_cuda_replayed_steps.cpp has the rest.
+// What the host does for a replay; test_cuda_replayed_steps.cpp launches it.
 TEST_CASE("before a replay the host copies what has changed, and counts the step", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   for (const Rule rule : kRules) {
     CAPTURE(static_cast<int>(rule));
-    const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f16);
+    const std::vector<Tensor> parameters = parameters_with_gradients(DType::f16);
     const auto optimizer = make_changing(rule, parameters);
-    for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
     for (int step = 0; step < 3; ++step) optimizer->step();
     const auto prepare = [&] { optimizer->prepare_replay(); };
     CHECK(work_of(prepare) == Work{0, 0, 0});
