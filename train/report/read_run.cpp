@@ -57,6 +57,12 @@ std::vector<Layer> layers_of(const Json& json) {
   return layers;
 }
 
+/// `--steps` is a length in place of `--epochs`; the last epoch may then be a part of one.
+double planned_epochs(const Json& config, double steps_per_epoch) {
+  const double steps = number_field(config, "steps");
+  return steps > 0.0 && steps_per_epoch > 0.0 ? std::ceil(steps / steps_per_epoch) : number_field(config, "epochs");
+}
+
 /// Without those of which no share of channels can be told.
 std::vector<Relu> relus_of(const Json& json) {
   std::vector<Relu> relus;
@@ -131,7 +137,7 @@ class LogReader {
     run_.without_effect = text_list(json, "without_effect");
     run_.versions.clear();
     if (const Json* const config = find_field(json, "config")) {
-      run_.planned_epochs = number_field(*config, "epochs");
+      run_.planned_epochs = planned_epochs(*config, run_.steps_per_epoch);
       for (const auto& item : config->items()) run_.config.emplace_back(item.key(), text_of(item.value()));
     }
     if (const Json* const versions = find_field(json, "versions")) {

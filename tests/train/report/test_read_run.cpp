@@ -90,6 +90,13 @@ TEST_CASE("report: a run that was gone on with at its end stays what it was") {
   CHECK(seconds_of(run) == 7.5);  // the sum of its epochs
 }
 
+TEST_CASE("report: a run of so many steps has as many epochs as these make") {
+  const TemporaryDirectory folder;
+  write_bytes(folder / "log.jsonl", R"({"record":"run","steps_done":0,"steps_per_epoch":8,"config":{"epochs":8,"steps":17}})"
+                                    "\n");
+  CHECK(read_run(folder.path().string()).planned_epochs == 3.0);
+}
+
 TEST_CASE("report: a run of no epochs is finished, not diverged") {
   const TemporaryDirectory folder;
   for (const char* const train : {"", R"("train_loss":null,"train_accuracy":null,)"}) {
