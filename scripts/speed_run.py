@@ -61,7 +61,7 @@ def summary(accuracies, seconds, bound):
 
 
 def records_of(log):
-    """The records of a run's log, those behind its last start where it was gone on with; none where there is no log."""
+    """The records of a run's log, those before it was gone on with as well; none where there is no log."""
     if not log.exists():
         return []
     records = []
@@ -80,6 +80,8 @@ def figures_of(folder):
     if not results or "test_accuracy" not in results[-1]:
         return None
     epochs = {record["epoch"]: record for record in records if record["record"] == "epoch"}
+    if not epochs:
+        complain(f"{folder}: the run has no epoch, and so no time: leave --epochs 0 out")
     seconds = sum(e["seconds"] - e["time"]["evaluation"] - e["time"]["writing"] for e in epochs.values())
     runs = [record for record in records if record["record"] == "run"]
     return {
@@ -140,6 +142,8 @@ def claim(file, options):
             before = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             complain(f"{file}: no JSON: remove {file.parent} to begin anew")
+        if not isinstance(before, dict) or before.keys() != options.keys():
+            complain(f"{file}: holds something else, which this script has not written: name another --out")
         if before != options:
             complain(f"{file.parent} has runs of {before['recipe']} {' '.join(before['options'])}: name another --out for other options")
     else:

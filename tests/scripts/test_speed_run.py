@@ -39,10 +39,12 @@ with open(log, "a") as file:
         file.write(json.dumps(record) + "\\n")
     write({"record": "run", "config": {"seed": seed, "width": float(options.get("--width", 1)), "run-dir": folder}, "without_effect": ["run-dir"],
            "versions": {"tandem": "0.1.0"}, "host": "here", "device": "cpu"})
-    write(epoch(1))
+    if options.get("--epochs") != "0":
+        write(epoch(1))
     if seed == 3 and not begun:
         sys.exit(1)
-    write(epoch(2))
+    if options.get("--epochs") != "0":
+        write(epoch(2))
     write({"record": "result", "test_accuracy": 93.0 + 0.5 * seed})
 """
 
@@ -120,6 +122,9 @@ class SpeedRun(unittest.TestCase):
         self.assertEqual(self.start("--", "--width", "0.5").returncode, 0)
         for other in (("--runs", "2"), ("--", "--width", "0.25"), ("--", "--width", "0.5", "--epochs", "2")):
             self.refused("has runs of airbench94 --width 0.5: name another --out", *other)
+        self.refused("o-epoch/seed-1: the run has no epoch, and so no time", "--out", self.folder / "o-epoch", "--", "--epochs", "0")
+        (self.folder / "o-epoch" / "options.json").write_text("[]")
+        self.refused("options.json: holds something else", "--out", self.folder / "o-epoch")
         (self.out / "seed-1" / "log.jsonl").write_text('{"record": "ru')
         self.refused("log.jsonl:1: no JSON: the log is damaged", "--", "--width", "0.5")
         self.stand_in.unlink()
