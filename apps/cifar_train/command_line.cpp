@@ -15,7 +15,7 @@
 namespace tandem::apps {
 namespace {
 
-void apply_config_file(const std::string& path, OptionTable& table,
+void apply_config_file(const std::string& path, Source source, OptionTable& table,
                        const std::pair<std::string, std::string>& exclusive, ConfigReader& configs) {
   const auto given_in = [&](const std::string& name) { return table.find(name)->given(); };
   const bool settled = given_in(exclusive.first) || given_in(exclusive.second);
@@ -35,7 +35,7 @@ void apply_config_file(const std::string& path, OptionTable& table,
     } catch (const Error& error) {
       fail("{}: {}", option->place, error.what());
     }
-    option->source = Source::config_file;
+    option->source = source;
   }
 }
 
@@ -85,18 +85,18 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   }
   const auto both_given = [&] { return table.find(exclusive.first)->given() && table.find(exclusive.second)->given(); };
   require(!both_given(), "--{} and --{} exclude each other: give one", exclusive.first, exclusive.second);
-  const auto apply = [&](const std::string& path) {
-    apply_config_file(path, table, exclusive, configs);
+  const auto apply = [&](const std::string& path, Source source) {
+    apply_config_file(path, source, table, exclusive, configs);
     require(!both_given(), "{}: {} and {} exclude each other: give one", path, exclusive.first, exclusive.second);
   };
   require(config->count() <= 1, "--config is given more than once");
   if (config->count() == 1) {
     const std::string& path = config->results().front();
     require_path("--config", path);
-    apply(path);
+    apply(path, Source::config_file);
   }
   require(recipe->count() <= 1, "--recipe is given more than once: give one, and options of your own beside it");
-  if (recipe->count() == 1) apply(recipe_file(recipe->results().front()));
+  if (recipe->count() == 1) apply(recipe_file(recipe->results().front()), Source::recipe);
   return {print_config ? Request::print_config : Request::run, table.settle_choosers()};
 }
 

@@ -193,7 +193,7 @@ std::vector<std::string> OptionTable::settle_choosers() {
     const bool is_named = contains(option.users, choice ? text_of(*choice) : "");
     const bool is_used = is_named != option.users_are_all_others;
     if (is_used || contains(option.idle, value)) continue;
-    const bool overridden = option.source == Source::config_file && chooser.source == Source::command_line;
+    const bool overridden = option.source < chooser.source;
     require(overridden, "{}{}: of no use with {}{}; leave it out", option.place.empty() ? "" : option.place + ": ",
             written(option), written(chooser), users_of(option));
     notes.push_back(fmt::format("{}: {} = {} is left out: {} has no use for it", option.place, option.name, value,

@@ -31,8 +31,8 @@ struct IntegerLimits {
   std::int64_t most = std::numeric_limits<std::int32_t>::max();
 };
 
-/// Who chose a value.
-enum class Source : std::uint8_t { program, config_file, command_line };
+/// Who chose a value: of two, the later one goes before the other.
+enum class Source : std::uint8_t { program, recipe, config_file, command_line };
 
 /// One option. `set` reads its text into the program's settings and throws Error with what is wrong with it; `get` is
 /// the value now, or nothing where the program chooses it later; `reset` takes a value back.
@@ -46,7 +46,7 @@ struct Option {
   std::function<void()> reset;
   std::optional<train::ConfigValue> initial;  ///< what get() gave before anything was set
   Source source = Source::program;
-  std::string place;             ///< where a config file sets it, "run.toml:3"
+  std::string place;             ///< where a recipe or a config file sets it, "run.toml:3"
   bool differs_by_rank = false;  ///< ranks may have values of their own
   bool repeats = false;          ///< values given one after another are joined by "; "
   std::string without;           ///< the value that --no-NAME stands for; empty: there is no such switch
@@ -142,9 +142,9 @@ class OptionTable {
   /// The names of those that do not affect the result.
   std::vector<std::string> names_without_effect() const;
 
-  /// Throws Error where an option is given that the value of its chooser has no use for. But where a config file gives
-  /// it and the command line another value of the chooser than the file was written for, the option is taken back;
-  /// returns a line about each of these.
+  /// Throws Error where an option is given that the value of its chooser has no use for. But where a recipe or a config
+  /// file gives it, and one that goes before that, the command line or a config file beside the recipe, another value of
+  /// the chooser than it was written for, the option is taken back; returns a line about each of these.
   std::vector<std::string> settle_choosers();
 
  private:

@@ -113,6 +113,7 @@ def make_files_in(root):
     config(at("both_batches.toml"), "batch-size = 8\nglobal-batch-size = 16\n")
     config(at("groups.toml"), 'param-group = ["*.bias:lr-factor=64,weight-decay=0.25", "features.0.weight:freeze-step=3"]\n')
     config(at("momentum.toml"), "momentum = 0.9\n")
+    config(at("other_choices.toml"), 'optimizer = "adamw"\nschedule = "one-cycle"\nlr = 0.01\n')
     config(at("two_lines.toml"), 'model = "two\\nlines"\n')
     config(at("notes.txt"), "my notes\n")
     config(at("global_batch.toml"), "global-batch-size = 16\n")

@@ -249,6 +249,9 @@ bad_input(NAME "unknown before the end of options" ERR "unknown option --epoch: 
 app_case(NAME "help before an option without its value" OUT "Usage: cifar_train" COLUMNS 80 ARGS --help --lr)
 app_case(NAME "a recipe, and options that go before it" OUT "model = \"airbench94\"" "lr = 0.5" "momentum = 0.9" "lookahead = 5"
   ARGS --recipe airbench94 --lr 0.5 --config app_files/momentum.toml --print-config)
+app_case(NAME "choices of a config file, which goes before a recipe" OUT "schedule = \"one-cycle\"" "optimizer = \"adamw\"" "warmup-steps = 0"
+  ERR "airbench94.toml:22: momentum = 0.85 is left out: --optimizer adamw has no use for it" "warmup-steps = 109 is left out"
+  ARGS --recipe airbench94 --config app_files/other_choices.toml --print-config)
 app_case(NAME "the recipe of ResNet-9" OUT "model = \"resnet9\"" "global-batch-size = 512" "warmup-epochs = 5"
   ARGS --recipe dawn --print-config)
 app_case(NAME "the recipe of Muon" OUT "optimizer = \"muon\"" "global-batch-size = 2000" "aux-lr = 106" "schedule = \"linear\""
