@@ -68,6 +68,11 @@ Option& Option::useless_with(std::string name_of_chooser, std::vector<std::strin
   return only_for(std::move(name_of_chooser), std::move(choices));
 }
 
+Option& Option::useless_without(std::vector<std::string> names) {
+  needs = std::move(names);
+  return *this;
+}
+
 Option& Option::own_to_a_rank() {
   differs_by_rank = true;
   return *this;
@@ -185,8 +190,26 @@ std::vector<std::string> OptionTable::names_without_effect() const {
 
 std::vector<std::string> OptionTable::settle_choosers() {
   std::vector<std::string> notes;
+  const auto take_back = [&notes](Option& option, const Option& other) {
+    notes.push_back(fmt::format("{}: {} = {} is left out: {} has no use for it", option.place, option.name,
+                                text_of(*option.get()), written(other)));
+    option.reset();
+    option.source = Source::program;
+  };
   for (Option& option : options_) {
-    if (option.chooser.empty() || !option.given() || option.get() == option.initial) continue;
+    if (!option.given() || option.get() == option.initial) continue;
+    const Option* set_aside = nullptr;
+    bool has_use = option.needs.empty();
+    for (const std::string& name : option.needs) {
+      const Option& other = *find(name);
+      has_use = has_use || other.get() != other.initial;
+      if (other.source > option.source) set_aside = &other;
+    }
+    if (!has_use && set_aside != nullptr) {
+      take_back(option, *set_aside);
+      continue;
+    }
+    if (option.chooser.empty()) continue;
     const std::string value = text_of(*option.get());
     const Option& chooser = *find(option.chooser);
     const auto choice = chooser.get();  // nothing: an empty path
@@ -196,10 +219,7 @@ std::vector<std::string> OptionTable::settle_choosers() {
     const bool overridden = option.source < chooser.source;
     require(overridden, "{}{}: of no use with {}{}; leave it out", option.place.empty() ? "" : option.place + ": ",
             written(option), written(chooser), users_of(option));
-    notes.push_back(fmt::format("{}: {} = {} is left out: {} has no use for it", option.place, option.name, value,
-                                written(chooser)));
-    option.reset();
-    option.source = Source::program;
+    take_back(option, chooser);
   }
   return notes;
 }

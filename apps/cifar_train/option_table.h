@@ -57,6 +57,8 @@ struct Option {
   bool users_are_all_others = false;
   /// Values that say nothing, so that they may stand beside any value of the chooser. So may the initial value.
   std::vector<std::string> idle;
+  /// It says something only where one of these has another value than its initial one; empty: it always does.
+  std::vector<std::string> needs;
   /// Whether another value gives another result, as things are set now; null: it does. See affects_result().
   std::function<bool()> condition_of_effect;
 
@@ -68,6 +70,8 @@ struct Option {
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
   /// The reverse: of no use with these values of the other option.
   Option& useless_with(std::string name, std::vector<std::string> choices);
+  /// The same where all these other options are as they are initially.
+  Option& useless_without(std::vector<std::string> names);
   Option& own_to_a_rank();
   Option& may_be_repeated();
   Option& off_by_no(std::string value);
@@ -143,8 +147,10 @@ class OptionTable {
   std::vector<std::string> names_without_effect() const;
 
   /// Throws Error where an option is given that the value of its chooser has no use for. But where a recipe or a config
-  /// file gives it, and one that goes before that, the command line or a config file beside the recipe, another value of
-  /// the chooser than it was written for, the option is taken back; returns a line about each of these.
+  /// file gives it, and one that goes before that, the command line or a config file beside the recipe, another value
+  /// of the chooser than it was written for, the option is taken back; returns a line about each of these. So is one
+  /// that is useless without others, where these were set aside like that; whether they are there is otherwise not
+  /// looked at.
   std::vector<std::string> settle_choosers();
 
  private:

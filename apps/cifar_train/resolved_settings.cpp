@@ -149,8 +149,8 @@ void resolve(Settings& s, std::int64_t ranks) {
   require(!s.trainer.layer_norms || s.run_dir_choice != kNoRunDirectory || !s.log.empty(),
           "--log-norms needs a --log FILE to write to");
   require(s.trainer.lookahead.every == 0 || s.trainer.ema == 0.0,
-          "--lookahead {} and --ema {} both average the weights; leave one out", s.trainer.lookahead.every,
-          s.trainer.ema);
+          "--lookahead {} and --ema {} both average the weights; leave one out (0 sets that of a config file aside)",
+          s.trainer.lookahead.every, s.trainer.ema);
   require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
   resolve_warmup(s);
 }

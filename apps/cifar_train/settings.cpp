@@ -203,7 +203,8 @@ void describe_training(OptionTable& table, Settings& s) {
   table
       .real("warmup-start-factor", s.warmup_start_factor, kUpToOne, "F",
             "share of --lr that the first step of the warm-up has; default 1 / (its steps + 1)")
-      .only_for("schedule", with_warmup);
+      .only_for("schedule", with_warmup)
+      .useless_without({"warmup-steps", "warmup-epochs"});
   table
       .real("final-lr-factor", s.final_lr_factor, kUpToOne, "F",
             "cosine, linear: share of --lr that the schedule leads to at the end of the run")

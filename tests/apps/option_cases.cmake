@@ -252,6 +252,8 @@ app_case(NAME "a recipe, and options that go before it" OUT "model = \"airbench9
 app_case(NAME "choices of a config file, which goes before a recipe" OUT "schedule = \"one-cycle\"" "optimizer = \"adamw\"" "warmup-steps = 0"
   ERR "airbench94.toml:22: momentum = 0.85 is left out: --optimizer adamw has no use for it" "warmup-steps = 109 is left out"
   ARGS --recipe airbench94 --config app_files/other_choices.toml --print-config)
+app_case(NAME "a recipe without its warm-up" OUT "warmup-steps = 0" ERR "warmup-start-factor = 0.2 is left out: --warmup-steps 0 has no use for it"
+  ARGS --recipe airbench94 --warmup-steps 0 --print-config)
 app_case(NAME "the recipe of ResNet-9" OUT "model = \"resnet9\"" "global-batch-size = 512" "warmup-epochs = 5"
   ARGS --recipe dawn --print-config)
 app_case(NAME "the recipe of Muon" OUT "optimizer = \"muon\"" "global-batch-size = 2000" "aux-lr = 106" "schedule = \"linear\""

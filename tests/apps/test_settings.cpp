@@ -255,6 +255,11 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
   CHECK(steps.parsed.notes ==
         std::vector<std::string>{steps.path + ":1: epochs = 3 is left out: --steps 9 has no use for it",
                                  steps.path + ":2: keep = 1 is left out: --no-run-dir has no use for it"});
+  const WithFile cold("schedule = 'linear'\nwarmup-steps = 9\nwarmup-start-factor = 0.2\n", {"--warmup-steps", "0"});
+  CHECK_FALSE(cold.parsed.settings.warmup_start_factor.has_value());
+  CHECK(cold.parsed.notes == std::vector<std::string>{cold.path + ":3: warmup-start-factor = 0.2 is left out: "
+                                                                  "--warmup-steps 0 has no use for it"});
+  CHECK(WithFile("schedule = 'linear'\nwarmup-start-factor = 0.2\n", {"--warmup-epochs", "1"}).parsed.notes.empty());
   CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.directory.empty());
   CHECK(WithFile("lookahead = 5\nlookahead-power = 0\n", {"--lookahead", "0"}).parsed.notes.size() == 1);
   CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
@@ -280,7 +285,7 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK(error_of({"--keep", "2", "--checkpoint-every", "9", "--run-dir", "d"}) == "accepted");
   CHECK(error_of({"--lookahead-decay", "0.9"}) == "--lookahead-decay 0.9: of no use with --lookahead 0; leave it out");
   CHECK(error_of({"--lookahead", "5", "--ema", "0.9"}) ==
-        "--lookahead 5 and --ema 0.9 both average the weights; leave one out");
+        "--lookahead 5 and --ema 0.9 both average the weights; leave one out (0 sets that of a config file aside)");
   CHECK(error_of({"--lookahead", "5", "--lookahead-decay", "0.5", "--lookahead-power", "0"}) == "accepted");
   // What says nothing may stay.
   CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
