@@ -135,15 +135,17 @@ std::string write_evaluation(const Settings& s, const train::EvaluationReport& r
   }
 }
 
-train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
+train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints, const std::string& differences) {
   if (s.resume.empty()) return {};
   const bool is_auto = s.resume == "auto";
   const auto find = [&] {
     try {
       return checkpoints.resume(is_auto ? s.run_dir : s.resume);
     } catch (const comm::AgreedError& error) {
-      const std::string what = error.what();
-      throw comm::AgreedError(what.starts_with("--resume") ? what : "--resume " + what);
+      std::string what = error.what();
+      if (!what.starts_with("--resume")) what = "--resume " + what;
+      if (!differences.empty()) what += "; settings of its run that are others now: " + differences;
+      throw comm::AgreedError(what);
     }
   };
   train::Resumed resumed = find();

@@ -43,8 +43,9 @@ void keep_config(const Settings& settings, const std::string& config);
 std::string write_evaluation(const Settings& settings, const train::EvaluationReport& report,
                              const data::ImageDataset& tested);
 
-/// Goes on from what --resume names, if it was given. Collective. Throws AgreedError.
-train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoints);
+/// Goes on from what --resume names, if it was given. Collective. Throws AgreedError, which tells the `differences`
+/// that checkpointing_options() has found, as these may be why a state does not fit.
+train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoints, const std::string& differences);
 
 /// Tells on stderr, if --resume was given, what was passed over, and which settings are others from there. For rank 0.
 void note_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);

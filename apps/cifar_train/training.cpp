@@ -131,7 +131,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   std::string differences;  // of a checkpoint's settings
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s),
                                    checkpointing_options(s, table, *images.train, differences));
-  const train::Resumed resumed = resume(s, checkpoints);
+  const train::Resumed resumed = resume(s, checkpoints, differences);
   const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {

@@ -478,6 +478,8 @@ def settings(work):
     sgd, weights = os.path.join(work, "sgd"), os.path.join(folder, "final.safetensors")
     run(sgd, 1, "--epochs 1 --momentum 0.9")
     refused(sgd, "--epochs 2 --momentum 0 --resume auto", "--resume: the checkpoint is of a run with --momentum 0.9 (now 0.0)")
+    refused(sgd, "--epochs 2 --momentum 0.9 --param-group *.bias:momentum=0 --resume auto",
+            'settings of its run that are others now: --epochs 1 (now 2), --param-group "none" (now "*.bias:momentum=0")')
     text = run(sgd, 1, f"--epochs 2 --momentum 0.8 --resume auto --load-weights {weights}")
     check(f"note: --load-weights {weights} is not read: the checkpoint has its weights" in text and "--momentum 0.9 (now 0.8)" in text, text)
     # A loss that is no number leaves what was written.
