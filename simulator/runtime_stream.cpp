@@ -96,8 +96,11 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
-  if (const auto& capture = stream->state->capture; capture != nullptr)
+  if (const std::shared_ptr<Capture> capture = stream->state->capture; capture != nullptr) {
     invalidate(*capture, cudaErrorStreamCaptureUnsupported, "cudaStreamDestroy of a stream that is captured");
+    std::shared_ptr<GraphWork> dropped;
+    if (capture->streams.front() == stream->state) end_capture(capture, dropped);  // as nobody can end it any more
+  }
   delete stream;  // its state stays: CUDA does not wait for the work, which goes on
   return cudaSuccess;
 }

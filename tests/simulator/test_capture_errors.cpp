@@ -223,6 +223,18 @@ TEST_CASE("a stream that is destroyed in a capture ends it") {
   CHECK(end(streams.first) == cudaErrorStreamCaptureInvalidated);
 }
 
+TEST_CASE("a capture whose first stream is destroyed forbids nothing any more") {
+  cudaStream_t first = nullptr, side = nullptr;
+  TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+  TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  TANDEM_CHECK_CUDA(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal));
+  order(first, side);
+  TANDEM_CHECK_CUDA(cudaStreamDestroy(first));
+  CHECK_THAT(cudaGetErrorString(cudaErrorStreamCaptureInvalidated), ContainsText("cudaStreamDestroy"));
+  check_usable(side);  // which takes memory by cudaMalloc
+  TANDEM_CHECK_CUDA(cudaStreamDestroy(side));
+}
+
 TEST_CASE("a graph is not launched into a capture") {
   const TwoStreams streams;
   const DeviceBuffer<int> data(kCount);
