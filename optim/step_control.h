@@ -21,6 +21,13 @@ class StepControl {
  public:
   /// `rows`: each is as StepFactors are by default.
   explicit StepControl(std::size_t rows) : rows_(rows) {}
+  ~StepControl() = default;
+  /// Not copied: two of them would write to the same memory, each taking it for its own.
+  StepControl(const StepControl&) = delete;
+  StepControl& operator=(const StepControl&) = delete;
+  /// What is left has no rows.
+  StepControl(StepControl&&) = default;
+  StepControl& operator=(StepControl&&) = default;
 
   /// How many there are.
   std::size_t rows() const { return rows_.size(); }

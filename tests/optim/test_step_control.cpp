@@ -5,6 +5,9 @@
 #include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 
+#include <type_traits>
+#include <utility>
+
 using namespace tandem;
 using namespace tandem::test;
 using optim::StepControl;
@@ -37,6 +40,17 @@ TEST_CASE("rows of a step's control are what was set last, in the same memory", 
   control.resize(3);
   CHECK(row_of(control, 0, device)[0] == 7.0);
   CHECK(row_of(control, 2, device)[3] == 1.0);
+}
+
+TEST_CASE("a step's control is not copied, and moves with its memory") {
+  static_assert(!std::is_copy_constructible_v<StepControl> && !std::is_copy_assignable_v<StepControl>);
+  StepControl control(1);
+  const Tensor row = control.row(0, Device{});
+  StepControl other = std::move(control);
+  other.set(0, {.lr = 0.5});
+  other.upload();
+  CHECK(row.to_vector<double>()[0] == 0.5);
+  CHECK(control.rows() == 0);  // NOLINT(bugprone-use-after-move): that is what is asked
 }
 
 TEST_CASE("a step's control refuses rows that are not there") {
