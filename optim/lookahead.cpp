@@ -120,6 +120,7 @@ void Lookahead::move(double decay, const Tensor& skip) {
 }
 
 void Lookahead::finish() {
+  if (steps_taken() < options_.every) return;  // no move yet: slow weights are those that training began with
   const autograd::NoGrad no_grad;
   const MemoryTagScope scope(MemoryTag::workspace);
   for (std::size_t i = 0; i < slow_.size(); ++i) {

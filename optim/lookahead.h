@@ -67,7 +67,7 @@ class Lookahead {
   void after_step(std::int64_t step, std::int64_t steps, const FiniteCheck& taken);
 
   /// At the end of training: the weights become the slow ones as they are, without another average. What steps since
-  /// the last move did is lost.
+  /// the last move did is lost. Does nothing before the first move, as all that was trained would be lost.
   void finish();
 
   /// As given.

@@ -256,6 +256,7 @@ MUTATIONS = [
     ("optim/ema.cpp", "  updates_ = updates;\n", ""),
     ("optim/lookahead.cpp", "std::pow(share, power)", "share"),
     ("optim/lookahead.cpp", "if (has_two_names) continue;", ""),
+    ("optim/lookahead.cpp", "if (steps_taken() < options_.every) return;", ""),
     ("optim/lookahead.cpp", "if (!index && !kernels::all_finite(std::array{tensor})) continue;", ""),
     ("optim/lookahead.cpp", "  steps_taken_ = steps_taken;\n", ""),
     ("kernels/optimizer/lookahead.cpp", "std::copy_n(slow, end - begin, weight);", ""),

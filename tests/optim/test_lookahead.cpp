@@ -166,6 +166,20 @@ TEST_CASE("plain Lookahead with alpha 1/2 ends half way, and what is lost is wor
   CHECK(numbers_of(w) == std::vector<double>{-1.0, -1.0});
 }
 
+TEST_CASE("a run that ends before the first move keeps its weights") {
+  const Tensor w = parameter_of(Tensor::full({2}, 1.0));
+  SGD sgd({w}, {.lr = 0.5});
+  Lookahead lookahead({{"w", w}}, sgd, LookaheadOptions::constant(4, 0.5));
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    autograd::set_grad(w, Tensor::full({2}, 2.0));
+    sgd.step();
+    lookahead.after_step(step, 4);
+    lookahead.finish();
+    const double expected = step < 4 ? 1.0 - static_cast<double>(step) : -1.0;  // the move is half way from 1 to -3
+    CHECK(numbers_of(w) == std::vector<double>(2, expected));
+  }
+}
+
 TEST_CASE("a tensor with two names moves once, and a mask keeps its infinities") {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const Tensor w = parameter_of(Tensor::full({3}, 4.0));
