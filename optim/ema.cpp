@@ -6,10 +6,12 @@
 #include "tandem/core/describe.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
+#include "tandem/kernels/optimizer/all_finite.h"
 #include "tandem/kernels/optimizer/sgd.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace tandem::optim {
@@ -33,6 +35,8 @@ ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors tensors, double 
     averages_.emplace_back(name, average_of(tensor));
     require(averages_.back().second.strides() == tensor.strides(), "ema: {}, {}, has no dense copy in its strides",
             name, tensor);
+    const Tensor plain = tensor.detach();
+    is_averaged_.push_back(is_floating(plain.dtype()) && kernels::all_finite(std::array{plain}));
   }
 }
 
@@ -48,6 +52,8 @@ void ExponentialMovingAverage::update() {
     const Tensor now = tensors_[i].second.detach();
     if (!is_floating(now.dtype())) {
       average.copy_from(now);
+    } else if (!is_averaged_[i]) {
+      average.copy_from(autograd::cast(now, average.dtype()));
     } else if (now.numel() > 0) {
       items.push_back(
           {.parameter = Out(average), .gradient = autograd::cast(now, average.dtype()), .momentum_buffer = {}});

@@ -15,7 +15,8 @@ namespace tandem::optim {
 /// so that the first steps, from random weights, are soon forgotten (TensorFlow's tf.train.ExponentialMovingAverage
 /// with num_updates; the average of iterates is Polyak's and Juditsky's, 1992). It starts as the tensors are at
 /// construction. Averages are f32 (f64 of f64), tagged MemoryTag::optimizer, in the tensors' strides and on their
-/// device; what holds integers, as counts do, is copied. On a GPU all are updated by one kernel. Example:
+/// device. What holds integers, as counts do, is copied, and so is what is not finite to begin with, such as a mask. On
+/// a GPU all others are updated by one kernel. Example:
 ///     #include "tandem/autograd/variable.h"
 ///     #include "tandem/core/out.h"
 ///     const Tensor w = Tensor::full({2}, 1.0);
@@ -47,6 +48,7 @@ class ExponentialMovingAverage {
 
  private:
   NamedTensors tensors_, averages_;
+  std::vector<bool> is_averaged_;  // of each; others are copied
   double decay_;
   std::int64_t updates_ = 0;
   StepControl control_{1};

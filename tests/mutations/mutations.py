@@ -253,6 +253,7 @@ MUTATIONS = [
     # averages, random layers
     ("optim/ema.cpp", "(1.0 + t) / (10.0 + t)", "(1.0 + t) / (9.0 + t)"),
     ("optim/ema.cpp", "average.copy_from(now);", ""),
+    ("optim/ema.cpp", "} else if (!is_averaged_[i]) {", "} else if (false) {"),
     ("optim/ema.cpp", "  updates_ = updates;\n", ""),
     ("optim/lookahead.cpp", "std::pow(share, power)", "share"),
     ("optim/lookahead.cpp", "if (has_two_names) continue;", ""),

@@ -6,6 +6,7 @@
 #include "tests/support/error_of.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -52,6 +53,20 @@ TEST_CASE("what stays as it is has itself for its average, and integers are copi
   ema.update();
   CHECK(ema.averages()[1].second.item() == 7.0);
   CHECK(ema.averages()[1].second.dtype() == DType::i64);
+}
+
+TEST_CASE("a mask keeps its infinities, and goes on as it is") {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const DType dtype = GENERATE(DType::f32, DType::f16);
+  const Tensor w = Tensor::full({3}, 1.0, {.dtype = dtype}), mask = Tensor::full({3}, 0.0, {.dtype = dtype});
+  mask.narrow(0, 1, 1).fill(static_cast<double>(-kInf));
+  ExponentialMovingAverage ema({{"w", w}, {"mask", mask}}, 0.9);
+  ema.update();
+  CHECK(ema.averages()[0].second.to_vector<float>() == std::vector<float>(3, 1.0F));
+  CHECK(ema.averages()[1].second.to_vector<float>() == std::vector<float>{0.0F, -kInf, 0.0F});
+  mask.fill(3.0);
+  ema.update();
+  CHECK(ema.averages()[1].second.to_vector<float>() == std::vector<float>(3, 3.0F));
 }
 
 TEST_CASE("an average goes on from its state") {
