@@ -1,6 +1,7 @@
 // Recorded work: what is the same with and without CUDA.
 #include "tandem/core/work_graph.h"
 
+#include "tandem/core/cuda/recording.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
@@ -9,6 +10,11 @@
 namespace tandem {
 
 bool WorkGraph::can_record(Device device) { return device.type == DeviceType::cuda; }
+
+bool WorkGraph::is_recording() {
+  if constexpr (kHasCuda) return cuda::is_recording();
+  return false;
+}
 
 WorkGraph::WorkGraph(Device device, const std::function<void()>& work) : device_(device) {
   check_device(device);

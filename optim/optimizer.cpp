@@ -7,6 +7,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/work_graph.h"
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
@@ -140,8 +141,8 @@ kernels::StepFactors Optimizer::factors(const ParameterGroup& /*group*/, double 
 
 Tensor Optimizer::control() {
   require(current_.lr.has_value(), "{}: control() is for update(), which nobody has called", name_);
-  kept_[current_.row].used_control = true;
-  return control_.row(current_.row, current_.device);
+  current_.control = control_.row(current_.row, current_.device);
+  return current_.control;
 }
 
 kernels::TableCache* Optimizer::table() {
@@ -191,22 +192,8 @@ Tensor Optimizer::counts_on(Device device, std::size_t row, const std::vector<st
   return counts.tensor;
 }
 
-std::vector<const void*> Optimizer::addresses_of(std::size_t row, std::int64_t step) const {
-  std::vector<const void*> addresses;
-  if (!is_due(row, step)) return addresses;
-  const auto add = [&](const Tensor& tensor) { addresses.push_back(tensor.defined() ? tensor.raw_data() : nullptr); };
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor gradient = autograd::grad(parameters_[i]);
-    if (row_of(i) != row || !gradient.defined()) continue;
-    for (const Tensor& tensor : {parameters_[i], gradient, masters_[i]}) add(tensor);
-    for (const Tensor& tensor : states_[i].tensors) add(tensor);
-  }
-  return addresses;
-}
-
 /// Of the parameters of a row that have a gradient.
 void Optimizer::update_group(std::size_t row, std::int64_t step) {
-  kept_[row].addresses.clear();
   if (!is_due(row, step)) return;
   const ParameterGroup& group = group_of_row(row);
   std::vector<Update> updates;
@@ -231,17 +218,12 @@ void Optimizer::update_group(std::size_t row, std::int64_t step) {
       updates[k].count = counts.narrow(0, place, 1).view({counts.size(1)});
     }
   }
-  kept_[row].addresses = addresses_of(row, step);
-  kept_[row].was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; });
-  kept_[row].may_have_skipped = skip_.defined();
-  kept_[row].on_gpu = device.type == DeviceType::cuda;
-  kept_[row].used_control = false;
   current_ = {.group = &group, .lr = lr_of(group, step), .row = row, .device = device};
   try {
     update(updates);
+    if (WorkGraph::is_recording()) note_recorded(updates, step);
   } catch (...) {
     current_ = {.group = &kNoGroup};
-    kept_[row].addresses.clear();
     throw;
   }
   current_ = {.group = &kNoGroup};
@@ -305,44 +287,8 @@ void Optimizer::take_step() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
   const std::int64_t step = next_step();
   set_factors(step);
+  if (WorkGraph::is_recording()) recorded_.assign(control_.rows(), {});
   for (std::size_t row = 0; row < control_.rows(); ++row) update_group(row, step);
-  end_step();
-}
-
-void Optimizer::prepare_replay() {
-  settle_counts();
-  settle_factor();
-  const std::int64_t step = next_step();
-  const auto check = [&](bool holds, std::string_view reason) {
-    require(holds, "{}: the last step() cannot be replayed: {}; take this step by step(), and record the next one anew",
-            name_, reason);
-  };
-  check(!kept_.empty() && kept_.size() == groups_.size() + 1, "there was none, or a state was loaded since");
-  bool any = false;
-  for (std::size_t row = 0; row < kept_.size(); ++row) {
-    const Kept& kept = kept_[row];
-    check(kept.addresses == addresses_of(row, step),
-          "a parameter, its gradient or its state is elsewhere now, or was not there");
-    if (kept.addresses.empty()) continue;
-    check(kept.on_gpu, "the CPU records nothing");
-    check(!kept.was_first, "it was the first one of a parameter");
-    check(!kept.may_have_skipped, "a check on the device decided whether to skip it");
-    check(kept.used_control, "its kernels do not go by numbers on the device");
-    any = true;
-  }
-  check(any, "it had no gradients");
-  for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
-  set_factors(step);
-  control_.upload();
-  for (std::size_t row = 0; row < kept_.size(); ++row) {
-    if (kept_[row].addresses.empty()) continue;
-    std::vector<std::int64_t>& there = kept_[row].counts.steps;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (row_of(i) != row || !autograd::grad(parameters_[i]).defined()) continue;
-      ++states_[i].step;
-      if (!there.empty()) there[i] = states_[i].step;
-    }
-  }
   end_step();
 }
 
@@ -446,6 +392,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
           state.size() - used, state.size(), parameters_.size());
   unsettled_.reset();
   kept_.clear();
+  recorded_.clear();
   states_ = std::move(loaded);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (masters[i].defined()) set_value(i, masters[i]);

@@ -61,10 +61,12 @@ class Optimizer {
   /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
   /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
   /// them; nobody waits. To be called in place of step() before each launch but the first, which takes the step that
-  /// was recorded, on the stream of that, and while nothing is recorded. Throws Error, changing nothing, where the
-  /// launch would take another step: a gradient is elsewhere, has come or gone since, a group is frozen by now, a state
-  /// was loaded, or the step that was recorded was a parameter's first one, was skipped or not by a check on the
-  /// device, or was an update() that does not go by control(). Example:
+  /// was recorded, on the stream of that, and while nothing is recorded. Of several recordings it is for the last one;
+  /// a step() between launches may take any other step. Throws Error, changing nothing, where the launch would take
+  /// another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a group
+  /// was added or is frozen by now, a state was loaded, what the kernels read was moved by a step() on another stream,
+  /// or the step that was recorded was a parameter's first one, was skipped or not by a check on the device, or was an
+  /// update() that does not go by control(). Example:
   ///     #include "tandem/core/work_graph.h"
   ///     void take_steps(Optimizer& optimizer, Device gpu, const Schedule& schedule) {
   ///       for (int step = 0; step < 2; ++step) optimizer.step();  // gradients stay where they are
@@ -206,6 +208,7 @@ class Optimizer {
     std::optional<double> lr = {};
     std::size_t row = 0;
     Device device = {};
+    Tensor control = {};  // that update() was given
   };
 
   /// Counts of steps as a GPU has them, of a group's parameters.
@@ -219,10 +222,16 @@ class Optimizer {
   struct Kept {
     kernels::TableCache table;
     CountsOnGpu counts;
-    // Of the last step: where everything was; empty: nothing was due.
-    std::vector<const void*> addresses;
+  };
+
+  /// A group's part of a step that a WorkGraph has recorded.
+  struct Recorded {
+    std::vector<const void*> addresses;  // where everything was; empty: nothing was due
+    // What its kernels read, which stays for them although other steps may go by others.
+    kernels::TableCache table;
+    Tensor control;  // undefined: they read none
     // Whether a launch of the same can be another step.
-    bool on_gpu = false, was_first = false, may_have_skipped = false, used_control = false;
+    bool on_gpu = false, was_first = false, may_have_skipped = false;
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
@@ -257,6 +266,8 @@ class Optimizer {
   /// Where what an update of a row's parameters reads and writes is; empty: nothing is due.
   std::vector<const void*> addresses_of(std::size_t row, std::int64_t step) const;
   void update_group(std::size_t row, std::int64_t step);
+  /// What update() did, while a WorkGraph records it.
+  void note_recorded(std::span<const Update> updates, std::int64_t step);
   void end_step();
   /// Takes back the counts of the last step if its check has not passed.
   void settle_counts() const;
@@ -293,6 +304,7 @@ class Optimizer {
   mutable std::vector<ParameterState> states_;
   mutable std::optional<UnsettledStep> unsettled_;
   mutable std::vector<Kept> kept_;  // of each row
+  std::vector<Recorded> recorded_;  // of each row, by the last step that was recorded
 };
 
 /// The gradients of those parameters that have one.

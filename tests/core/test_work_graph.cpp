@@ -22,12 +22,16 @@ TEST_CASE("recorded work is done when it is enqueued, on what its tensors then h
   if (!has_gpu()) return;
   CHECK(WorkGraph::can_record(kGpu));
   const Tensor from = Tensor::full({1000}, 1.0, {.device = kGpu}), to = Tensor::zeros({1000}, {.device = kGpu});
+  bool was_recording = false;
   const auto work = [&] {
+    was_recording = WorkGraph::is_recording();
     const Tensor between = Tensor::empty({1000}, {.device = kGpu});  // belongs to the graph
     between.copy_from_async(from);
     to.copy_from_async(between);
   };
   const WorkGraph graph(kGpu, work);
+  CHECK(was_recording);
+  CHECK_FALSE(WorkGraph::is_recording());
   CHECK(to.to(Device{}).to_vector<float>() == std::vector<float>(1000, 0.0f));
   for (const float value : {2.0f, 3.0f}) {
     from.fill(static_cast<double>(value));

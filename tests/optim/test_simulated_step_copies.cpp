@@ -34,6 +34,12 @@ Work work_of(Call&& call) {
 
 constexpr std::int64_t kRow = sizeof(kernels::StepFactors);
 
+/// A step as in a WorkGraph, but that it is taken at once.
+void record_step(optim::Optimizer& optimizer) {
+  const cuda::RecordingScope scope;
+  optimizer.step();
+}
+
 /// Parameters on the GPU that have gradients.
 std::vector<Tensor> parameters_with_gradients(DType dtype) {
   std::vector<Tensor> parameters = parameters_on(kGpu, dtype);
@@ -106,7 +112,8 @@ TEST_CASE("before a replay the host copies what has changed, and counts the step
     CAPTURE(static_cast<int>(rule));
     const std::vector<Tensor> parameters = parameters_with_gradients(DType::f16);
     const auto optimizer = make_changing(rule, parameters);
-    for (int step = 0; step < 3; ++step) optimizer->step();
+    for (int step = 0; step < 2; ++step) optimizer->step();
+    record_step(*optimizer);
     const auto prepare = [&] { optimizer->prepare_replay(); };
     CHECK(work_of(prepare) == Work{0, 0, 0});
     optimizer->set_lr_factor(0.25);
@@ -121,89 +128,155 @@ TEST_CASE("before a replay the host copies what has changed, and counts the step
   }
 }
 
+namespace {
+
+/// What keeps the next launch from being the next step; "no error": nothing, and that step is counted.
+std::string refusal_of(optim::Optimizer& optimizer) {
+  const std::int64_t steps = optimizer.steps();
+  const double factor = optimizer.gradient_factor();
+  const std::string text = error_of([&] { optimizer.prepare_replay(); });
+  CHECK(optimizer.steps() == steps + (text == "no error" ? 1 : 0));
+  if (text != "no error") CHECK(optimizer.gradient_factor() == factor);
+  return text;
+}
+
+void take_steps(optim::Optimizer& optimizer, int count) {
+  for (int step = 0; step < count; ++step) optimizer.step();
+}
+
+}  // namespace
+
 TEST_CASE("a replay that would be another step is refused", "[cuda][optimizer]") {
   if (!has_gpu()) return;
-  const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f32);
+  const std::vector<Tensor> parameters = parameters_with_gradients(DType::f32);
   const auto optimizer = make_changing(Rule::adam, parameters);
-  const auto refusal = [&] {
-    const std::int64_t steps = optimizer->steps();
-    const double factor = optimizer->gradient_factor();
-    const std::string text = error_of([&] { optimizer->prepare_replay(); });
-    CHECK(optimizer->steps() == steps + (text == "no error" ? 1 : 0));
-    if (text != "no error") CHECK(optimizer->gradient_factor() == factor);
-    return text;
-  };
-  const auto set_gradients = [&] {
-    for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
-  };
-  const auto take_steps = [&](int count) {
-    for (int step = 0; step < count; ++step) optimizer->step();
-  };
-  CHECK_THAT(refusal(), ContainsText("Adam: the last step() cannot be replayed: there was none"));
-  set_gradients();
-  take_steps(1);
-  CHECK_THAT(refusal(), ContainsText("it was the first one of a parameter; take this step by step()"));
-  take_steps(1);
+  const auto refusal = [&] { return refusal_of(*optimizer); };
+  take_steps(*optimizer, 2);
+  CHECK_THAT(refusal(), ContainsText("Adam: a recorded step() cannot be replayed: there was none"));
+  record_step(*optimizer);
   CHECK(refusal() == "no error");
-  const Tensor old = autograd::grad(parameters[1]);
-  set_gradient(parameters[1], 2);
-  CHECK_THAT(refusal(), ContainsText("a parameter, its gradient or its state is elsewhere now"));
   autograd::clear_grad(parameters[1]);
-  CHECK_THAT(refusal(), ContainsText("is elsewhere now"));
-  take_steps(1);
+  CHECK_THAT(refusal(), ContainsText("a parameter, its gradient or its state is elsewhere now"));
+  take_steps(*optimizer, 1);
+  record_step(*optimizer);
   CHECK(refusal() == "no error");  // of the first parameter alone
-  set_gradients();
+  set_gradient(parameters[1], 1);
   CHECK_THAT(refusal(), ContainsText("or was not there"));
-  optimizer->step_if(optim::FiniteCheck(optim::gradients_of(parameters)));
-  CHECK_THAT(refusal(), ContainsText("a check on the device decided"));
-  take_steps(1);
+  take_steps(*optimizer, 1);
   {
-    const StreamScope scope{Stream(kGpu)};
-    CHECK_THAT(refusal(), ContainsText("step control: the rows on cuda:0 are read on another stream"));
+    const cuda::RecordingScope scope;
+    optimizer->step_if(optim::FiniteCheck(optim::gradients_of(parameters)));
   }
+  CHECK_THAT(refusal(), ContainsText("a check on the device decided"));
+  record_step(*optimizer);
   CHECK(refusal() == "no error");
   NamedTensors saved;
   for (const auto& [name, tensor] : optimizer->state_dict()) saved.emplace_back(name, tensor.clone());
   optimizer->load_state_dict(saved);
   CHECK_THAT(refusal(), ContainsText("or a state was loaded since"));
+  take_steps(*optimizer, 1);
+  CHECK_THAT(refusal(), ContainsText("or a state was loaded since"));
   optimizer->zero_grad();
-  take_steps(1);
+  record_step(*optimizer);
   CHECK_THAT(refusal(), ContainsText("it had no gradients"));
+}
+
+TEST_CASE("a replay is of the step that was recorded, whatever steps were taken since", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const Rule rule : {Rule::sgd, Rule::adam}) {
+    CAPTURE(static_cast<int>(rule));
+    const std::vector<Tensor> parameters = parameters_with_gradients(DType::f32);
+    const auto optimizer = make_changing(rule, parameters);
+    const auto refusal = [&] { return refusal_of(*optimizer); };
+    take_steps(*optimizer, 2);
+    record_step(*optimizer);
+    const Tensor recorded = autograd::grad(parameters[1]);
+    set_gradient(parameters[1], 2);
+    take_steps(*optimizer, 1);
+    CHECK_THAT(refusal(), ContainsText("its gradient or its state is elsewhere now"));
+    autograd::set_grad(parameters[1], recorded);
+    CHECK(refusal() == "no error");
+    {
+      const StreamScope scope{Stream(kGpu)};
+      CHECK_THAT(refusal(), ContainsText("step control: the rows on cuda:0 are read on another stream"));
+      synchronize(kGpu);
+      take_steps(*optimizer, 1);
+      synchronize(kGpu);
+      CHECK_THAT(refusal(), ContainsText("a step() on another stream has moved the numbers that its kernels read"));
+    }
+    CHECK_THAT(refusal(), ContainsText("step control: the rows on cuda:0 are read on another stream"));
+    take_steps(*optimizer, 1);
+    CHECK_THAT(refusal(), ContainsText("a step() on another stream has moved the numbers that its kernels read"));
+    record_step(*optimizer);
+    CHECK(refusal() == "no error");
+  }
+}
+
+TEST_CASE("a replay is refused behind a group that was added", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f32);
+  optim::SGD sgd(parameters, {.lr = 0.5});
+  set_gradient(parameters[0], 1);
+  take_steps(sgd, 2);
+  record_step(sgd);
+  CHECK(refusal_of(sgd) == "no error");
+  sgd.add_group({.parameters = {parameters[1]}, .lr_factor = 2.0});
+  CHECK_THAT(refusal_of(sgd), ContainsText("a group was added since"));
+  take_steps(sgd, 1);
+  CHECK_THAT(refusal_of(sgd), ContainsText("a group was added since"));
 }
 
 namespace {
 
-/// Takes its rate by value.
+/// Has no kernels, and takes its rate by value or from the device.
 class ByHand final : public optim::Optimizer {
  public:
   using Optimizer::control, Optimizer::table;
-  explicit ByHand(const Tensor& parameter) : Optimizer("ByHand", {parameter}, 1.0, false, {}) {}
+  explicit ByHand(std::vector<Tensor> parameters, bool takes_control = false)
+      : Optimizer("ByHand", std::move(parameters), 1.0, false, {}), takes_control_(takes_control) {}
 
  protected:
-  void update(std::span<const Update> /*updates*/) override {}
+  void update(std::span<const Update> /*updates*/) override {
+    if (takes_control_) control();
+  }
+
+ private:
+  bool takes_control_;
 };
 
 }  // namespace
 
-TEST_CASE("a replay is refused of an optimizer that takes its rate by value, of the CPU, and of a group that is frozen",
-          "[cuda][optimizer]") {
+TEST_CASE(
+    "a replay is refused of an optimizer that takes its rate by value, of the CPU, of a group that is frozen, and of "
+    "a first step",
+    "[cuda][optimizer]") {
   if (!has_gpu()) return;
-  const Tensor there = autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu})),
-               here = autograd::set_requires_grad(Tensor::zeros({3}));
-  const auto refusal_of = [](optim::Optimizer& optimizer) {
-    const Tensor& parameter = optimizer.parameters()[0];
-    autograd::set_grad(parameter, Tensor::full({3}, 1.0, parameter.options()));
-    for (int step = 0; step < 2; ++step) optimizer.step();
-    return error_of([&] { optimizer.prepare_replay(); });
+  const auto parameter_on = [](Device device) {
+    return autograd::set_requires_grad(Tensor::zeros({3}, {.device = device}));
   };
-  ByHand by_hand(there);
+  const auto give_gradient = [](const Tensor& parameter) {
+    autograd::set_grad(parameter, Tensor::full({3}, 1.0, parameter.options()));
+  };
+  const auto recorded_refusal_of = [&](optim::Optimizer& optimizer) {
+    give_gradient(optimizer.parameters()[0]);
+    take_steps(optimizer, 2);
+    record_step(optimizer);
+    return refusal_of(optimizer);
+  };
+  const Tensor there = parameter_on(kGpu), other = parameter_on(kGpu);
+  ByHand by_hand({there}), by_control({there, other}, true);
   CHECK_THAT(error_of([&] { by_hand.control(); }), ContainsText("ByHand: control() is for update()"));
   CHECK_THAT(error_of([&] { by_hand.table(); }), ContainsText("ByHand: table() is for update()"));
-  CHECK_THAT(refusal_of(by_hand), ContainsText("ByHand: the last step() cannot be replayed: its kernels do not go by"));
-  optim::SGD on_cpu({here}, {.lr = 1.0}), freezing({there}, {.lr = 1.0});
-  CHECK_THAT(refusal_of(on_cpu), ContainsText("the CPU records nothing"));
-  freezing.add_group({.parameters = {there}, .freeze_step = 2});
-  CHECK_THAT(refusal_of(freezing), ContainsText("is elsewhere now"));
+  CHECK_THAT(recorded_refusal_of(by_hand),
+             ContainsText("ByHand: a recorded step() cannot be replayed: its kernels do"));
+  CHECK(recorded_refusal_of(by_control) == "no error");
+  give_gradient(other);
+  record_step(by_control);
+  CHECK_THAT(refusal_of(by_control), ContainsText("it was the first one of a parameter; take this step by step()"));
+  optim::SGD on_cpu({parameter_on(Device{})}, {.lr = 1.0}), freezing({there}, {.lr = 1.0});
+  CHECK_THAT(recorded_refusal_of(on_cpu), ContainsText("the CPU records nothing"));
+  freezing.add_group({.parameters = {there}, .freeze_step = 3});
+  CHECK_THAT(recorded_refusal_of(freezing), ContainsText("is elsewhere now"));
 }
 
 TEST_CASE("moves of slow weights and of averages copy a decay that has changed, and nothing else",

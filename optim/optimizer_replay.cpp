@@ -1,0 +1,79 @@
+// Steps that a graph repeats: what they go by, and whether a launch would be the step that is due.
+#include "tandem/autograd/variable.h"
+#include "tandem/core/error.h"
+#include "tandem/optim/optimizer.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tandem::optim {
+
+std::vector<const void*> Optimizer::addresses_of(std::size_t row, std::int64_t step) const {
+  std::vector<const void*> addresses;
+  if (!is_due(row, step)) return addresses;
+  const auto add = [&](const Tensor& tensor) { addresses.push_back(tensor.defined() ? tensor.raw_data() : nullptr); };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor gradient = autograd::grad(parameters_[i]);
+    if (row_of(i) != row || !gradient.defined()) continue;
+    for (const Tensor& tensor : {parameters_[i], gradient, masters_[i]}) add(tensor);
+    for (const Tensor& tensor : states_[i].tensors) add(tensor);
+  }
+  return addresses;
+}
+
+void Optimizer::note_recorded(std::span<const Update> updates, std::int64_t step) {
+  recorded_[current_.row] = {
+      .addresses = addresses_of(current_.row, step),
+      .table = kept_[current_.row].table,
+      .control = current_.control,
+      .on_gpu = current_.device.type == DeviceType::cuda,
+      .was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; }),
+      .may_have_skipped = skip_.defined()};
+}
+
+void Optimizer::prepare_replay() {
+  settle_counts();
+  settle_factor();
+  const std::int64_t step = next_step();
+  const auto check = [&](bool holds, std::string_view reason) {
+    require(holds,
+            "{}: a recorded step() cannot be replayed: {}; take this step by step(), and record the next one anew",
+            name_, reason);
+  };
+  check(!recorded_.empty(), "there was none, or a state was loaded since");
+  check(recorded_.size() == groups_.size() + 1, "a group was added since");
+  bool any = false;
+  for (std::size_t row = 0; row < recorded_.size(); ++row) {
+    const Recorded& was = recorded_[row];
+    check(was.addresses == addresses_of(row, step),
+          "a parameter, its gradient or its state is elsewhere now, or was not there");
+    if (was.addresses.empty()) continue;
+    check(was.on_gpu, "the CPU records nothing");
+    check(!was.was_first, "it was the first one of a parameter");
+    check(!was.may_have_skipped, "a check on the device decided whether to skip it");
+    check(was.control.defined(), "its kernels do not go by numbers on the device");
+    any = true;
+  }
+  check(any, "it had no gradients");
+  for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
+  set_factors(step);
+  control_.upload();
+  for (std::size_t row = 0; row < recorded_.size(); ++row) {
+    const Recorded& was = recorded_[row];
+    if (was.addresses.empty()) continue;
+    check(control_.row(row, was.control.device()).raw_data() == was.control.raw_data(),
+          "a step() on another stream has moved the numbers that its kernels read");
+  }
+  for (std::size_t row = 0; row < recorded_.size(); ++row) {
+    if (recorded_[row].addresses.empty()) continue;
+    std::vector<std::int64_t>& there = kept_[row].counts.steps;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (row_of(i) != row || !autograd::grad(parameters_[i]).defined()) continue;
+      ++states_[i].step;
+      if (!there.empty()) there[i] = states_[i].step;
+    }
+  }
+  end_step();
+}
+
+}  // namespace tandem::optim
