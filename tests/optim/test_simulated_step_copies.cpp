@@ -163,9 +163,10 @@ TEST_CASE("a replay that would be another step is refused", "[cuda][optimizer]")
   set_gradient(parameters[1], 1);
   CHECK_THAT(refusal(), ContainsText("or was not there"));
   take_steps(*optimizer, 1);
+  const optim::FiniteCheck finite(optim::gradients_of(parameters));
   {
     const cuda::RecordingScope scope;
-    optimizer->step_if(optim::FiniteCheck(optim::gradients_of(parameters)));
+    optimizer->step_if(finite);
   }
   CHECK_THAT(refusal(), ContainsText("a check on the device decided"));
   record_step(*optimizer);
