@@ -2,6 +2,7 @@
 #include "tandem/kernels/device/warpgroup_layout.h"
 #include "tandem/simulator/include/cuda.h"
 #include "tandem/simulator/warpgroup.h"
+#include "tests/simulator/device_buffer.h"
 #include "tests/simulator/warpgroup_kernels.h"
 #include "tests/support/catch.h"
 
@@ -75,6 +76,7 @@ TEST_CASE("copies of tiles bring what is in the tensor and zeros around it") {
 }
 
 TEST_CASE("tensor maps that the hardware cannot have are refused") {
+  const DeviceBuffer<float> context_is_made_for(1);
   alignas(16) static char memory[64];
   const auto encode = [&](cuuint64_t inner, cuuint64_t stride, cuuint32_t box, int offset, CUtensorMapSwizzle swizzle) {
     CUtensorMap map{};
