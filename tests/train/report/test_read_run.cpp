@@ -92,8 +92,9 @@ TEST_CASE("report: a run that was gone on with at its end stays what it was") {
 
 TEST_CASE("report: a run of so many steps has as many epochs as these make") {
   const TemporaryDirectory folder;
-  write_bytes(folder / "log.jsonl", R"({"record":"run","steps_done":0,"steps_per_epoch":8,"config":{"epochs":8,"steps":17}})"
-                                    "\n");
+  write_bytes(folder / "log.jsonl",
+              R"({"record":"run","steps_done":0,"steps_per_epoch":8,"config":{"epochs":8,"steps":17}})"
+              "\n");
   CHECK(read_run(folder.path().string()).planned_epochs == 3.0);
 }
 
