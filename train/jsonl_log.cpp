@@ -19,6 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Of steps. Three calls of the system and cold caches cost as much as many records.
+constexpr std::chrono::milliseconds kLongestWait(50);
+
 void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["epoch"] = r.epoch;
   json["lr"] = r.lr;
@@ -87,6 +90,18 @@ Json scaling_json(const Scaling& scaling) {
   return json;
 }
 
+Json json_of(const StepRecord& r) {
+  Json json;  // field by field: of a list, each would be made as a list of its own first
+  json["record"] = "step";
+  json["step"] = r.step;
+  json["epoch"] = r.epoch;
+  json["lr"] = r.lr;
+  json["loss"] = r.loss;
+  json["loss_scale"] = r.loss_scale;
+  json["skipped_steps"] = r.skipped_steps;
+  return json;
+}
+
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -107,6 +122,13 @@ bool ends_inside_line(const std::string& path) {
   return last != '\n';
 }
 
+/// Takes the last bytes of a file away. Whether that could be done.
+bool cut_end(int descriptor, std::size_t bytes) {
+  struct stat file{};
+  return ::fstat(descriptor, &file) == 0 && S_ISREG(file.st_mode) &&
+         ::ftruncate(descriptor, file.st_size - static_cast<off_t>(bytes)) == 0;
+}
+
 }  // namespace
 
 JsonlLog::JsonlLog(const std::string& path) : path_(path), starts_inside_line_(ends_inside_line(path)) {
@@ -116,6 +138,10 @@ JsonlLog::JsonlLog(const std::string& path) : path_(path), starts_inside_line_(e
 }
 
 JsonlLog::~JsonlLog() {
+  try {
+    flush();
+  } catch (const Error&) {  // nobody is there to be told: who wants to know calls flush()
+  }
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -132,7 +158,7 @@ void JsonlLog::begin_again() {
   starts_inside_line_ = false;
   if (run_line_.empty()) return;
   try {
-    append(run_line_);
+    append(run_line_ + "\n");
   } catch (const Error&) {
     ::close(std::exchange(descriptor_, -1));  // a log begins with its run: the next record tries again
     throw;
@@ -148,18 +174,31 @@ bool JsonlLog::is_removed() const {
   return there.st_dev != written.st_dev || there.st_ino != written.st_ino;
 }
 
+/// The steps that wait, and a line behind them.
 void JsonlLog::write_line(const std::string& line) {
-  if (is_removed()) {
-    begin_again();
-    was_removed_ = true;
+  std::string lines;
+  const auto records = static_cast<std::int64_t>(waiting_.size()) + (line.empty() ? 0 : 1);
+  for (const StepRecord& step : std::exchange(waiting_, {})) lines += line_of(json_of(step)) + "\n";
+  if (!line.empty()) lines += line + "\n";
+  last_write_ = std::chrono::steady_clock::now();
+  try {
+    if (is_removed()) {
+      begin_again();
+      was_removed_ = true;
+    }
+    append(lines);
+  } catch (const Error&) {
+    lost_records_ += records;
+    throw;
   }
-  append(line);
 }
 
-void JsonlLog::append(const std::string& line) {
-  const std::string text = (starts_inside_line_ ? "\n" : "") + line + "\n";
-  struct stat before{};
-  const bool can_be_cut = ::fstat(descriptor_, &before) == 0 && S_ISREG(before.st_mode);
+void JsonlLog::flush() {
+  if (!waiting_.empty()) write_line("");
+}
+
+void JsonlLog::append(const std::string& lines) {
+  const std::string text = (starts_inside_line_ ? "\n" : "") + lines;
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t put = ::write(descriptor_, text.data() + done, text.size() - done);
@@ -167,8 +206,7 @@ void JsonlLog::append(const std::string& line) {
     if (put > 0) done += static_cast<std::size_t>(put);
     if (put > 0) continue;
     const int error = errno;
-    const bool was_cut = done == 0 || (can_be_cut && ::ftruncate(descriptor_, before.st_size) == 0);
-    if (!was_cut) starts_inside_line_ = true;
+    if (done > 0 && !cut_end(descriptor_, done)) starts_inside_line_ = true;
     fail("log file {}: writing failed: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
   starts_inside_line_ = false;
@@ -207,15 +245,8 @@ void JsonlLog::write(const RunRecord& r) {
 }
 
 void JsonlLog::write(const StepRecord& r) {
-  Json json;  // field by field: of a list, each would be made as a list of its own first
-  json["record"] = "step";
-  json["step"] = r.step;
-  json["epoch"] = r.epoch;
-  json["lr"] = r.lr;
-  json["loss"] = r.loss;
-  json["loss_scale"] = r.loss_scale;
-  json["skipped_steps"] = r.skipped_steps;
-  write_line(line_of(json));
+  waiting_.push_back(r);
+  if (std::chrono::steady_clock::now() - last_write_ >= kLongestWait) flush();
 }
 
 void JsonlLog::write(const EpochRecord& r) {

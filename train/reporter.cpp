@@ -52,19 +52,25 @@ void Reporter::begin_fresh_line() {
   if (!options_.silent) line_.begin_fresh_line();
 }
 
+void Reporter::flush_logs() {
+  try_logs([](JsonlLog& log) { log.flush(); });
+}
+
 std::string Reporter::log_problem() const {
   std::string text;
   for (const auto& log : logs_) {
-    if (log->missing_records == 0) continue;
-    text += fmt::format("{}{}; {} record{} missing", text.empty() ? "" : "; ", log->reason, log->missing_records,
-                        log->missing_records == 1 ? " is" : "s are");
+    const std::int64_t missing = log->file.lost_records();
+    if (missing == 0) continue;
+    text += fmt::format("{}{}; {} record{} missing", text.empty() ? "" : "; ", log->reason, missing,
+                        missing == 1 ? " is" : "s are");
   }
   return text;
 }
 
 std::vector<std::string> Reporter::logs() const {
   std::vector<std::string> paths;
-  for (const auto& log : logs_) paths.push_back(log->file.path() + (log->missing_records == 0 ? "" : " (incomplete)"));
+  for (const auto& log : logs_)
+    paths.push_back(log->file.path() + (log->file.lost_records() == 0 ? "" : " (incomplete)"));
   return paths;
 }
 
@@ -88,7 +94,7 @@ void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
                         log->file.path()),
             stderr);
     } catch (const Error& error) {
-      if (++log->missing_records > 1) continue;
+      if (!log->reason.empty()) continue;
       log->reason = error.what();
       say(fmt::format("warning: {}; {}\n", log->reason, options_.after_problem), stderr);
     }

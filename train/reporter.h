@@ -48,6 +48,9 @@ class Reporter {
   /// told as of any record.
   void begin_logs_again();
 
+  /// Writes what the logs hold back (JsonlLog), as of steps that a checkpoint is behind.
+  void flush_logs();
+
   /// Prints what is about to be trained.
   void header(const RunRecord& run);
 
@@ -78,8 +81,7 @@ class Reporter {
   struct Log {
     explicit Log(const std::string& path) : file(path) {}
     JsonlLog file;
-    std::int64_t missing_records = 0;
-    std::string reason;  // of the first one
+    std::string reason;  // of the first record that is missing
   };
 
   void try_logs(const std::function<void(JsonlLog&)>& write);

@@ -95,6 +95,7 @@ std::vector<std::string> write_and_tell(const ReadyRun& run, const End& end,
   if (report && !s.run_dir.empty()) add(write_evaluation(s, *report, *run.images.test));
   add(finish_tuning(s, run.device));
   const bool tells_result = end.last != nullptr && !end.last->stopped;
+  run.reporter.flush_logs();
   if (tells_result) run.reporter.finish(*end.last, memory, scaling_of(run, *end.last));
   run.files.finish(end.state, end.last, problems);
   if (tells_result && report && s.per_class)

@@ -129,8 +129,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                             .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); },
                             .after_problem = after_problem(s)});
   std::string differences;  // of a checkpoint's settings
-  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s),
-                                   checkpointing_options(s, table, *images.train, differences));
+  train::CheckpointingOptions checkpointing = checkpointing_options(s, table, *images.train, differences);
+  checkpointing.before_copy = [&reporter] { reporter.flush_logs(); };
+  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing);
   const train::Resumed resumed = resume(s, checkpoints, differences);
   const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to

@@ -12,10 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 using namespace tandem::train;
 using Json = nlohmann::ordered_json;
@@ -61,7 +63,7 @@ EpochRecord some_epoch() {
 
 }  // namespace
 
-TEST_CASE("each record has its fields, and stands in the file at once") {
+TEST_CASE("each record has its fields, and stands in the file") {
   TemporaryFile file;
   JsonlLog log(file.path);
   RunRecord run;
@@ -107,6 +109,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[1]["skipped_steps"] == 3);
 
   log.write(StepRecord{7, 1, 0.05, 2.25, 1024.0, 2});
+  log.flush();
   CHECK(file.records()[2] == Json({{"record", "step"},
                                    {"step", 7},
                                    {"epoch", 1},
@@ -242,6 +245,7 @@ TEST_CASE("a log that ends inside a line is gone on with on the next one") {
   JsonlLog log(file.path);
   log.write(StepRecord{1, 1, 0.1, 1.0});
   log.write(StepRecord{2, 1, 0.1, 1.0});
+  log.flush();
   std::ifstream lines(file.path);
   std::string first, second, third;
   std::getline(lines, first);
@@ -281,11 +285,14 @@ TEST_CASE("a record that a full disk cuts is taken back, and later ones follow")
   log.write(StepRecord{1, 1, 0.1, 1.0});
   {
     const Limit limit(std::filesystem::file_size(file.path) + 20);
-    CHECK_THROWS_WITH(log.write(StepRecord{2, 1, 0.1, 1.0}),
-                      tandem::test::ContainsText("writing failed: File too large"));
+    log.write(StepRecord{2, 1, 0.1, 1.0});
+    CHECK_THROWS_WITH(log.flush(), tandem::test::ContainsText("writing failed: File too large"));
     CHECK(file.records().size() == 1);
   }
+  CHECK(log.lost_records() == 1);
   log.write(StepRecord{3, 1, 0.1, 1.0});
+  log.flush();
+  CHECK(log.lost_records() == 1);
   const auto records = file.records();
   REQUIRE(records.size() == 2);
   CHECK(records[1]["step"] == 3);
@@ -333,9 +340,11 @@ TEST_CASE("a log whose folder is removed begins again with the run's record") {
   JsonlLog log(path);
   log.write(RunRecord{});
   log.write(StepRecord{1, 1, 0.1, 1.0});
+  log.flush();
   CHECK_FALSE(log.take_removed());
   std::filesystem::remove_all(directory / "run");
   log.write(StepRecord{2, 1, 0.1, 1.0});
+  log.flush();
   CHECK(kinds() == "run step ");
   CHECK(log.take_removed());
   CHECK_FALSE(log.take_removed());
@@ -343,6 +352,7 @@ TEST_CASE("a log whose folder is removed begins again with the run's record") {
   std::filesystem::rename(path, path + ".1");
   tandem::test::write_bytes(path, "");
   log.write(StepRecord{3, 1, 0.1, 1.0});
+  log.flush();
   CHECK(kinds() == "run step ");
   CHECK(log.take_removed());
   // The caller has noticed: nothing is left to tell.
@@ -355,6 +365,35 @@ TEST_CASE("a log whose folder is removed begins again with the run's record") {
   CHECK_FALSE(log.take_removed());
 }
 
+TEST_CASE("short steps are written together, behind 50 ms or before what comes next") {
+  TemporaryFile file;
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(60)); };
+  {
+    JsonlLog log(file.path);
+    log.write(StepRecord{1, 1, 0.1, 1.0});
+    CHECK(file.records().size() == 1);  // nothing was written for long
+    const auto first = std::chrono::steady_clock::now();
+    std::int64_t step = 1;
+    while (step < 4) log.write(StepRecord{++step, 1, 0.1, 1.0});
+    if (std::chrono::steady_clock::now() - first < std::chrono::milliseconds(40)) CHECK(file.records().size() == 1);
+    wait();
+    log.write(StepRecord{++step, 1, 0.1, 1.0});
+    CHECK(file.records().size() == 5);
+    log.write(StepRecord{++step, 1, 0.1, 1.0});
+    log.write(some_epoch());
+    CHECK(file.records().size() == 7);
+    log.write(StepRecord{++step, 1, 0.1, 1.0});
+    log.flush();
+    CHECK(file.records().size() == 8);
+    log.write(StepRecord{++step, 1, 0.1, 1.0});
+  }
+  const auto records = file.records();
+  REQUIRE(records.size() == 9);
+  CHECK(records[5]["step"] == 6);
+  CHECK(records[6]["record"] == "epoch");
+  CHECK(records[8]["step"] == 8);
+}
+
 TEST_CASE("a log that cannot begin again says so, and tries with each record") {
   const tandem::test::TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "run");
@@ -365,6 +404,10 @@ TEST_CASE("a log that cannot begin again says so, and tries with each record") {
   for (int i = 0; i < 2; ++i)
     CHECK_THROWS_WITH(log.write(some_epoch()),
                       tandem::test::ContainsText("its folder was removed, and cannot be made"));
+  log.write(StepRecord{1, 1, 0.1, 1.0});
+  log.write(StepRecord{2, 1, 0.1, 1.0});
+  CHECK_THROWS_AS(log.flush(), tandem::Error);
+  CHECK(log.lost_records() == 4);
   std::filesystem::remove(directory / "run");
   log.write(some_epoch());
   CHECK(log.take_removed());

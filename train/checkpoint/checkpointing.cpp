@@ -213,6 +213,7 @@ void Checkpointing::take(double merit) {
   is_due_ = false;
   last_ = Clock::now();
   if (writer_ == nullptr) return;
+  if (options_.before_copy) options_.before_copy();
   if (taken_) begin_taken();
   writer_->take(state);
   taken_ = {{merit, trainer_.steps_done()}, trainer_.epoch_seconds()};
@@ -260,6 +261,7 @@ void Checkpointing::write_last() {
   require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
   const NamedTensors state = trainer_.state_dict();  // on all ranks
   if (writer_ == nullptr) return;
+  if (options_.before_copy) options_.before_copy();
   Candidate last{kNoMerit, trainer_.steps_done()};
   std::optional<Taken> best;
   if (writer_->obstacle_to(last.step, state).empty()) best = cancel_others();

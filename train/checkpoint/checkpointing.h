@@ -53,6 +53,9 @@ struct CheckpointingOptions {
   /// Told, on rank 0, what could not be written: once, and again for another reason, or when writing works again. Also
   /// told that the folder was removed under way, and is made again.
   std::function<void(const std::string&)> on_problem = {};
+  /// Called on rank 0 before a state is copied: a log, say, writes the steps before it, so that a run that is killed
+  /// and goes on from there has them all.
+  std::function<void()> before_copy = {};
   /// Given what a checkpoint's program said of it (metadata), before anything of it is loaded; throws to refuse it.
   std::function<void(const layers::Metadata&)> accept = {};
 };

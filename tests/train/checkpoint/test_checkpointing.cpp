@@ -69,10 +69,16 @@ TEST_CASE("checkpoints are written when they are due, and the newest and the bes
     expected = {12};
   }
   Run run(group);
+  std::vector<std::int64_t> told;
+  options.before_copy = [&] { told.push_back(run.trainer->steps_done()); };
   Checkpointing checkpoints(*run.trainer, group, folder, options);
   run.trainer->run(checkpoints.with(waiting_for(checkpoints)));
   CHECK(checkpoints.finish().empty());
   CHECK(folder.steps() == expected);
+  if (options.keep > 1) CHECK(told == expected);
+  checkpoints.write_last();
+  CHECK(told.back() == 12);
+  CHECK(told.size() == (options.keep > 1 ? expected.size() + 1 : 5));
 }
 
 TEST_CASE("the best checkpoint is kept, also by a run that goes on") {
