@@ -19,6 +19,9 @@ class WorkGraph {
   /// True on GPUs, simulated ones too. The CPU has no queue.
   static bool can_record(Device device);
 
+  /// True while this thread records work: what the host does then is done once, not at each launch.
+  static bool is_recording();
+
   /// Records what `work` enqueues on the current stream of `device`; nothing of it is done. `work` should have run
   /// before, so that nothing is left to be loaded or made; it waits for nothing, copies from and to no host memory, and
   /// takes no pinned memory. Device memory that it takes belongs to the graph: it frees all of it, and none that was

@@ -26,7 +26,7 @@ RandomLayer::RandomLayer(std::string_view name, double p)
 
 Tensor RandomLayer::forward(const Tensor& input) {
   if (!training() || p_ == 0.0) return input;
-  return apply(input, state_->next_key(layer_));
+  return apply(input, state_->next_draw(layer_, input.device()));
 }
 
 bool RandomLayer::take_random_state(const std::shared_ptr<RandomState>& state, std::uint32_t layer) {
@@ -35,13 +35,16 @@ bool RandomLayer::take_random_state(const std::shared_ptr<RandomState>& state, s
   return true;
 }
 
-Tensor Dropout::apply(const Tensor& input, const RandomKey& key) { return autograd::dropout(input, p(), key); }
+Tensor Dropout::apply(const Tensor& input, const RandomDraw& draw) {
+  return autograd::dropout(input, p(), draw.key, draw.step);
+}
 
-Tensor DropPath::apply(const Tensor& input, const RandomKey& key) {
+Tensor DropPath::apply(const Tensor& input, const RandomDraw& draw) {
   require(input.rank() >= 1, "DropPath: needs a first dimension of samples, got {}", tandem::describe(input));
   Shape one_each = input.shape();
   for (int dim = 1; dim < input.rank(); ++dim) one_each[dim] = 1;
-  const Tensor kept = autograd::dropout(Tensor::full(one_each, 1.0, input.options(Layout::row_major)), p(), key);
+  const Tensor ones = Tensor::full(one_each, 1.0, input.options(Layout::row_major));
+  const Tensor kept = autograd::dropout(ones, p(), draw.key, draw.step);
   return autograd::mul(input, kept);
 }
 

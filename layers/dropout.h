@@ -19,8 +19,8 @@ class RandomLayer : public Module {
 
   double p() const { return p_; }  ///< the probability
 
-  /// Of `input` while training, with the numbers of this key.
-  virtual Tensor apply(const Tensor& input, const RandomKey& key) = 0;
+  /// Of `input` while training, with the numbers of this draw.
+  virtual Tensor apply(const Tensor& input, const RandomDraw& draw) = 0;
 
  private:
   bool take_random_state(const std::shared_ptr<RandomState>& state, std::uint32_t layer) override;
@@ -44,7 +44,7 @@ class Dropout final : public RandomLayer {
   std::string describe() const override { return fmt::format("Dropout({})", p()); }
 
  private:
-  Tensor apply(const Tensor& input, const RandomKey& key) override;
+  Tensor apply(const Tensor& input, const RandomDraw& draw) override;
 };
 
 /// Stochastic depth (Huang, Sun, Liu, Sedra, Weinberger, ECCV 2016), as timm's DropPath: in training, zeroes each
@@ -61,7 +61,7 @@ class DropPath final : public RandomLayer {
   std::string describe() const override { return fmt::format("DropPath({})", p()); }
 
  private:
-  Tensor apply(const Tensor& input, const RandomKey& key) override;
+  Tensor apply(const Tensor& input, const RandomDraw& draw) override;
 };
 
 }  // namespace tandem::layers

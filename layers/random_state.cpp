@@ -1,12 +1,15 @@
 // Keys of random layers.
 #include "tandem/layers/random_state.h"
 
+#include "tandem/core/work_graph.h"
+
 #include <algorithm>
 
 namespace tandem::layers {
 
 void RandomState::set_step(std::uint32_t step) {
   step_ = step;
+  if (!WorkGraph::is_recording()) launched_step_ = step;
   std::fill(uses_.begin(), uses_.end(), 0u);
 }
 
@@ -23,5 +26,21 @@ RandomKey RandomState::next_key(std::uint32_t layer) {
                                 {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
   return {.seed = (std::uint64_t{words[1]} << 32) | words[0], .stream = RandomStream::dropout, .step = step_};
 }
+
+RandomDraw RandomState::next_draw(std::uint32_t layer, Device device) {
+  RandomDraw draw{.key = next_key(layer)};
+  if (!WorkGraph::can_record(device)) return draw;
+  if (WorkGraph::is_recording()) {
+    draw.step = step_on(device);
+    draw.key.step = step_ - static_cast<std::uint32_t>(launched_step_);
+  } else if (!copies_.has(device)) {
+    step_on(device);  // for upload() to know it
+  }
+  return draw;
+}
+
+Tensor RandomState::step_on(Device device) { return copies_.on(device, bytes()); }
+
+void RandomState::upload() { copies_.upload(bytes()); }
 
 }  // namespace tandem::layers

@@ -1,11 +1,12 @@
 // The factors of steps in the memory of the device whose kernels read them.
 #pragma once
 
-#include "tandem/core/stream.h"
+#include "tandem/core/device_copies.h"
 #include "tandem/core/tensor.h"
 #include "tandem/kernels/optimizer/step_factors.h"
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace tandem::optim {
@@ -48,19 +49,11 @@ class StepControl {
   void upload();
 
  private:
-  /// What a device has.
-  struct Copy {
-    Stream stream;  // that it was made on, and is read on
-    std::vector<kernels::StepFactors> rows;
-    Tensor tensor;  // f64[rows, kStepFactors]
-  };
-
   void check_row(std::size_t row) const;
-  Copy& copy_on(Device device);
-  void refresh(Copy& copy) const;
+  std::span<const std::byte> bytes() const { return std::as_bytes(std::span(rows_)); }
 
   std::vector<kernels::StepFactors> rows_;
-  std::vector<Copy> copies_;  // one of each device
+  DeviceCopies copies_{"step control", DType::f64};
 };
 
 }  // namespace tandem::optim

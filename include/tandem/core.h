@@ -8,6 +8,7 @@
 #include "tandem/core/allocator.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/device.h"
+#include "tandem/core/device_copies.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/dtype.h"
 #include "tandem/core/dtype_values.h"

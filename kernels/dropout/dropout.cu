@@ -25,10 +25,24 @@ struct Gate {
   }
 };
 
+/// The numbers of a launch: of the key, with what is on the device added to its step.
+struct Draws {
+  RandomKey key;
+  const std::int64_t* step;  // null: 0
+
+  /// The same key for all threads of a launch.
+  __device__ RandomKey read() const {
+    RandomKey whole = key;
+    if (step != nullptr) whole.step += static_cast<std::uint32_t>(*step);
+    return whole;
+  }
+};
+
 /// For tensors whose elements lie in the order in which dropout counts them: 16 bytes, which is one or two Philox
 /// blocks, per thread and step.
 template <typename T>
-__global__ void drop_dense(const T* x, T* y, std::int64_t count, RandomKey key, Gate gate) {
+__global__ void drop_dense(const T* x, T* y, std::int64_t count, Draws draws, Gate gate) {
+  const RandomKey key = draws.read();
   constexpr int kWidth = device::kVectorWidth<T>;
   const std::int64_t vectors = count / kWidth;
   for (std::int64_t i = device::thread_in_grid(); i < vectors; i += device::threads_in_grid()) {
@@ -48,7 +62,8 @@ __global__ void drop_dense(const T* x, T* y, std::int64_t count, RandomKey key, 
 /// One element per thread and step. `nest` has the operands y, x and the number by which dropout counts the element,
 /// which starts from `first`.
 template <typename T>
-__global__ void drop_strided(const T* x, T* y, device::Nest<3> nest, std::int64_t first, RandomKey key, Gate gate) {
+__global__ void drop_strided(const T* x, T* y, device::Nest<3> nest, std::int64_t first, Draws draws, Gate gate) {
+  const RandomKey key = draws.read();
   const unsigned step = gridDim.x * blockDim.x;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < nest.count; i += step) {
     const auto at = device::offsets_of(nest, i);
@@ -58,9 +73,10 @@ __global__ void drop_strided(const T* x, T* y, device::Nest<3> nest, std::int64_
 
 }  // namespace
 
-void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y) {
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y, const Tensor& step) {
   using device::kThreadsPerBlock;
   const Gate gate{kernels::detail::dropout_threshold(p), static_cast<float>(p < 1.0 ? 1.0 / (1.0 - p) : 0.0)};
+  const Draws draws{key, step.defined() ? step.data<std::int64_t>() : nullptr};
   const Tensor in = ordered_input(x, y);
   const device::HostNest<3> nest(x.shape(),
                                  {y.strides(), in.strides(), dense_strides(x.shape(), Layout::channels_last)});
@@ -71,11 +87,11 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out&
     T* const to = y.data<T>();
     if (nest.is_dense() && device::aligned_for_vectors(from, to)) {
       const unsigned blocks = device::blocks_for(x.numel(), kThreadsPerBlock * device::kVectorWidth<T>);
-      return launch(drop_dense<T>, {blocks, kThreadsPerBlock}, stream, from, to, x.numel(), key, gate);
+      return launch(drop_dense<T>, {blocks, kThreadsPerBlock}, stream, from, to, x.numel(), draws, gate);
     }
     nest.for_each_part([&](const device::Nest<3>& part, const auto& starts) {
       launch(drop_strided<T>, {device::blocks_for(part.count, kThreadsPerBlock), kThreadsPerBlock}, stream,
-             from + starts[1], to + starts[0], part, starts[2], key, gate);
+             from + starts[1], to + starts[0], part, starts[2], draws, gate);
     });
   });
 }

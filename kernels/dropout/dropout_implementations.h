@@ -5,14 +5,15 @@
 
 namespace tandem::kernels {
 
+/// The key's step is all of it.
 namespace reference {
-decltype(kernels::dropout_forward) dropout_forward;
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y);
 }  // namespace reference
 
-/// f32, f16 and bf16, dense in channels_last (images) or row-major.
+/// f32, f16 and bf16, dense in channels_last (images) or row-major; the key as above.
 namespace cpu {
 bool supports_dropout(const Tensor& x, const Tensor& y);
-decltype(kernels::dropout_forward) dropout_forward;
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y);
 }  // namespace cpu
 
 namespace cuda {

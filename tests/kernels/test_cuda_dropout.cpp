@@ -68,6 +68,27 @@ TEST_CASE("dropout on CUDA gives f32 the bits of the CPU, and backward the mask 
   CHECK(equal_bits(grad, there));
 }
 
+TEST_CASE("dropout on CUDA adds a step in memory to that of the key", "[cuda][dropout]") {
+  if (!has_gpu()) return;
+  RandomKey rest = kKey;
+  rest.step = 3;
+  const Tensor step = Tensor::from<std::int64_t>({4}, {1}).to(kGpu);
+  for (const bool off_by_one : {false, true}) {  // vector by vector, and element by element
+    const Tensor x = random_values({2, 16, 9, 5}, DType::f16, false, 4).to(kGpu);
+    const Tensor whole = poisoned_on_gpu(x.shape(), DType::f16, Layout::channels_last, off_by_one),
+                 parts = poisoned_on_gpu(x.shape(), DType::f16, Layout::channels_last, off_by_one);
+    kernels::dropout_forward(x, 0.3, kKey, Out(whole));
+    kernels::dropout_forward(x, 0.3, rest, Out(parts), step);
+    CHECK(equal_bits(parts, whole));
+    kernels::dropout_backward(x, 0.3, rest, Out(parts));
+    CHECK_FALSE(equal_bits(parts, whole));
+    kernels::dropout_backward(x, 0.3, rest, Out(parts), step);
+    CHECK(equal_bits(parts, whole));
+    CHECK_THAT(error_of([&] { kernels::dropout_forward(x, 0.3, rest, Out(parts), step.to(Device{})); }),
+               ContainsText("dropout: the step must be one i64 on cuda:0, got i64[1]"));
+  }
+}
+
 TEST_CASE("dropout on CUDA goes on where the grid ends", "[cuda][dropout]") {
   if (!has_gpu()) return;
   constexpr std::int64_t kMostThreads = 132 * 16 * 256;

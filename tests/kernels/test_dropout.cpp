@@ -71,3 +71,18 @@ TEST_CASE("dropout works in place, gives backward the same mask, and does not de
   const ThreadScope scope(3);
   CHECK(same_bits(dropped(x, 0.3, kKey), y));
 }
+
+TEST_CASE("a step in memory is added to that of the key") {
+  const Tensor x = random_images({2, 8, 5, 3}, 2), y = poisoned_like(x), grad_x = poisoned_like(x);
+  RandomKey rest = kKey;
+  rest.step = 0xfffffff0u;
+  const Tensor step = Tensor::from<std::int64_t>({7 + 0x10}, {1});  // 2^32 more than kKey's
+  kernels::dropout_forward(x, 0.3, rest, Out(y), step);
+  CHECK(same_bits(y, dropped(x, 0.3, kKey)));
+  kernels::dropout_backward(x, 0.3, rest, Out(grad_x), step);
+  CHECK(same_bits(grad_x, y));
+  CHECK_FALSE(same_bits(dropped(x, 0.3, rest), y));
+  for (const Tensor& bad : {Tensor::zeros({1}), Tensor::zeros({2}, {.dtype = DType::i64})})
+    CHECK_THAT(error_of([&] { kernels::dropout_forward(x, 0.3, rest, Out(y), bad); }),
+               ContainsText("dropout: the step must be one i64 on cpu, got"));
+}

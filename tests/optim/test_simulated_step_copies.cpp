@@ -199,13 +199,13 @@ TEST_CASE("a replay is of the step that was recorded, whatever steps were taken 
     CHECK(refusal() == "no error");
     {
       const StreamScope scope{Stream(kGpu)};
-      CHECK_THAT(refusal(), ContainsText("step control: the rows on cuda:0 are read on another stream"));
+      CHECK_THAT(refusal(), ContainsText("step control: its numbers on cuda:0 are read on another stream"));
       synchronize(kGpu);
       take_steps(*optimizer, 1);
       synchronize(kGpu);
       CHECK_THAT(refusal(), ContainsText("a step() on another stream has moved the numbers that its kernels read"));
     }
-    CHECK_THAT(refusal(), ContainsText("step control: the rows on cuda:0 are read on another stream"));
+    CHECK_THAT(refusal(), ContainsText("step control: its numbers on cuda:0 are read on another stream"));
     take_steps(*optimizer, 1);
     CHECK_THAT(refusal(), ContainsText("a step() on another stream has moved the numbers that its kernels read"));
     record_step(*optimizer);
