@@ -4,6 +4,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/layers/mode_scope.h"
 #include "tandem/train/canonical_step.h"
+#include "tandem/train/running_scores.h"
 
 #include <span>
 #include <vector>
@@ -37,12 +38,20 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
   const bool is_canonical = sampler.micro_batches() > 0;
   std::optional<CanonicalScores> canonical;
   if (is_canonical) canonical.emplace(group, sampler.micro_batches(), scoring.metrics_of_own());
-  std::vector<Scores> scores(static_cast<std::size_t>(sampler.local_micro_batches()));  // by micro-batch
+  std::vector<RunningScores> scores;  // by micro-batch
+  for (int i = 0; i < sampler.local_micro_batches(); ++i) scores.emplace_back(scoring);
   const std::vector<std::int64_t> order = details != nullptr ? order_of(loader) : std::vector<std::int64_t>();
-  const auto add = [&](Scores& sum, const data::Batch& batch, std::int64_t begin) {
+  const auto add = [&](RunningScores& sum, const data::Batch& batch, std::int64_t begin) {
     if (batch.count() == 0) return;  // a small last batch may leave nothing for this rank
     const Tensor output = scoring.output(model, batch);
-    scoring.add(sum, scoring.begin_reading(scoring.loss(output, batch.labels), output, batch.labels), batch.count());
+    const Tensor loss = scoring.loss(output, batch.labels);
+    sum.begin_step();
+    if (sum.add_on_device(loss, output, batch.labels, batch.count())) {
+      sum.read_earlier_steps();
+    } else {
+      sum.add(scoring.begin_reading(loss, output, batch.labels), batch.count());
+    }
+    sum.end_step(batch.index + 1);
     if (details == nullptr) return;
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(batch.count());
     details->add(output, batch.labels, std::span(order).subspan(first, count));
@@ -58,7 +67,10 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
     if (!is_canonical) add(scores.front(), *batch, begin);
     if (ends && ends()) return std::nullopt;
   }
-  return is_canonical ? canonical->sum(scores) : scoring.sum_over_ranks(scores.front(), group);
+  if (!is_canonical) return scoring.sum_over_ranks(scores.front().all(), group);
+  std::vector<Scores> sums;
+  for (const RunningScores& of_micro_batch : scores) sums.push_back(of_micro_batch.all());
+  return canonical->sum(sums);
 }
 
 }  // namespace tandem::train

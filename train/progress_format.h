@@ -14,10 +14,10 @@ struct Progress {
   std::int64_t epochs = 0;
   std::int64_t step = 0;  ///< steps done in this epoch
   std::int64_t steps = 0;
-  std::int64_t images = 0;      ///< done in this epoch, on all ranks
-  double seconds = 0.0;         ///< since the epoch began
-  double loss = 0.0;            ///< mean over the epoch so far
-  double accuracy = 0.0;        ///< percent, over the epoch so far
+  std::int64_t images = 0;  ///< done in this epoch, on all ranks
+  double seconds = 0.0;     ///< since the epoch began
+  double loss = 0.0;        ///< mean over the epoch so far; of a GPU without the last step, unless that is the first
+  double accuracy = 0.0;    ///< percent, over the same images
   const char* phase = "epoch";  ///< word in front of the number
 };
 

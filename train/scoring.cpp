@@ -6,6 +6,8 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/memory.h"
+#include "tandem/kernels/loss/add_scores.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/train/batch_loss.h"
 
 #include <algorithm>
@@ -128,6 +130,18 @@ double Scoring::add(Scores& scores, const ScoredBatch& batch, std::int64_t examp
   for (std::size_t i = 0; i < metrics_.size(); ++i)
     scores.sums[i] += sum_of(metrics_[i], batch.metric_output, batch.metric_labels);
   return mean;
+}
+
+void Scoring::add_on_device(const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t examples,
+                            bool begins_step, const Out& sums) const {
+  const Tensor mean = loss.detach();
+  if (loss_ != nullptr) return kernels::add_scores(mean, {}, {}, {examples, begins_step}, sums);
+  const Tensor classes = mixes_ ? autograd::argmax(labels, 1) : labels;
+  kernels::add_scores(mean, output.detach(), classes, {labels.size(0), begins_step}, sums);
+}
+
+void Scoring::check_labels(const Tensor& labels, std::int64_t classes) const {
+  if (loss_ == nullptr && !mixes_) kernels::require_labels(labels, classes);
 }
 
 double Scoring::accuracy(const Metrics& metrics) const { return loss_ == nullptr ? metrics.accuracy() : std::nan(""); }

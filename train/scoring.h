@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/process_group.h"
+#include "tandem/core/out.h"
 #include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
 #include "tandem/train/forward.h"
@@ -84,6 +85,16 @@ class Scoring {
   /// collate may make more or fewer than there are examples. Throws Error for labels outside of the classes, and what a
   /// metric throws, with the metric's name.
   double add(Scores& scores, const ScoredBatch& batch, std::int64_t examples) const;
+
+  /// Whether add_on_device() does for batches with such a loss: on a GPU, without metrics of one's own.
+  bool adds_on_device(const Tensor& loss) const { return metrics_.empty() && loss.device().type == DeviceType::cuda; }
+  /// Adds a batch of `examples` as add() does, to kernels::make_score_sums() on the device of the loss, and nobody
+  /// waits; `begins_step`: with it the sum of the step's losses begins. A label outside of the classes makes that NaN:
+  /// check_labels() says so.
+  void add_on_device(const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t examples,
+                     bool begins_step, const Out& sums) const;
+  /// Throws Error for labels outside of the classes, where those are what a loss that is not finite may come from.
+  void check_labels(const Tensor& labels, std::int64_t classes) const;
 
   /// Percent; NaN where it is not counted.
   double accuracy(const Metrics& metrics) const;

@@ -168,7 +168,7 @@ std::int64_t Trainer::images_before(std::int64_t step) const {
 
 void Trainer::report_step(std::int64_t epoch, std::int64_t images, const TrainObserver& observer) {
   if (options_.log_every == 0 || step_ % options_.log_every != 0) return;
-  const Metrics all = sum_over_ranks({step_loss_, 0, 0}, parts_.group);
+  const Metrics all = sum_over_ranks({epoch_scores_.step_loss(), 0, 0}, parts_.group);
   phases_.end(&PhaseTimes::communication);
   all_know_ = all_know_ || !std::isfinite(all.loss_sum);
   if (!observer.step) return;
@@ -217,8 +217,8 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
                          .steps = steps,
                          .images = images_before(epoch_step_),
                          .seconds = seconds_since(start),
-                         .loss = epoch_scores_.metrics.loss(),
-                         .accuracy = scoring_.accuracy(epoch_scores_.metrics)});
+                         .loss = epoch_scores_.known().metrics.loss(),
+                         .accuracy = scoring_.accuracy(epoch_scores_.known().metrics)});
     }
     phases_.end(&PhaseTimes::writing);
     const StepsEnd end = end_of_step(observer);
@@ -238,13 +238,13 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
     phases_.start();
   if (!std::exchange(is_resumed_, false) || epoch != epochs_done_ + 1) {
     epoch_step_ = 0;
-    epoch_scores_ = {};
+    epoch_scores_.reset();
     epoch_seconds_before_ = 0.0;
   }
   epoch_start_ = start;
   layer_norms_.clear();
   dead_relus_.clear();
-  bad_step_ = 0;
+  epoch_scores_.forget_bad_step();
   all_know_ = false;
   may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;
   phases_.end(&PhaseTimes::communication);
@@ -289,7 +289,7 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   }
   epochs_done_ = epoch;
   epoch_step_ = 0;
-  epoch_scores_ = {};
+  epoch_scores_.reset();
   epoch_seconds_before_ = 0.0;
   return record;
 }

@@ -16,6 +16,7 @@
 #include "tandem/train/phase_times.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
+#include "tandem/train/running_scores.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/skipped_in_a_row.h"
 #include "tandem/train/test_time_augmentation.h"
@@ -306,18 +307,16 @@ class Trainer {
   std::optional<CanonicalStep> canonical_;  // in canonical mode
   std::optional<optim::ExponentialMovingAverage> ema_;
   std::optional<optim::Lookahead> lookahead_;
-  std::optional<Evaluated> evaluated_;  // the last, where it is kept
-  double base_lr_;                      // what the schedule's factor is of
-  double lr_;                           // the optimizer's, as this trainer left it
-  std::int64_t last_epoch_;             // of run() or fit(), for progress
-  std::int64_t last_step_;              // of run(), over all epochs
-  std::int64_t step_ = 0;               // over all epochs
-  std::int64_t epochs_done_ = 0;        // the number of the last one
-  std::int64_t epoch_step_ = 0;         // steps of the epoch in work
-  Scores epoch_scores_;                 // of this rank, in canonical mode of all, since that epoch began
-  double step_loss_ = 0.0;              // sum over this rank's images of the step
-  std::int64_t bad_step_ = 0;  // of the epoch in work: the first whose loss is not finite on this rank; 0: none
-  bool all_know_ = false;      // that there is such a step on some rank
+  std::optional<Evaluated> evaluated_;    // the last, where it is kept
+  double base_lr_;                        // what the schedule's factor is of
+  double lr_;                             // the optimizer's, as this trainer left it
+  std::int64_t last_epoch_;               // of run() or fit(), for progress
+  std::int64_t last_step_;                // of run(), over all epochs
+  std::int64_t step_ = 0;                 // over all epochs
+  std::int64_t epochs_done_ = 0;          // the number of the last one
+  std::int64_t epoch_step_ = 0;           // steps of the epoch in work
+  RunningScores epoch_scores_{scoring_};  // of this rank, in canonical mode of all, since that epoch began
+  bool all_know_ = false;                 // that some rank has a step in that epoch whose loss is not finite
   SkippedInARow skipped_in_a_row_;
   double loss_scale_ = 1.0;  // of the last step
   bool may_stop_ = false;    // some rank is asked behind each step

@@ -17,7 +17,7 @@ bool Trainer::must_stop(const TrainObserver& observer) {
 Trainer::StepsEnd Trainer::end_of_step(const TrainObserver& observer) {
   if (options_.max_skipped_steps > 0 && skipped_in_a_row_.reaches(options_.max_skipped_steps))
     return StepsEnd::diverged;
-  const StepsEnd mine = bad_step_ > 0                      ? StepsEnd::diverged
+  const StepsEnd mine = epoch_scores_.bad_step() > 0       ? StepsEnd::diverged
                         : observer.stop && observer.stop() ? StepsEnd::stopped
                                                            : StepsEnd::complete;
   if (may_stop_ || parts_.group.size() == 1)
@@ -28,7 +28,8 @@ Trainer::StepsEnd Trainer::end_of_step(const TrainObserver& observer) {
 /// The same on all ranks. Collective.
 Divergence Trainer::divergence() {
   constexpr double kNone = -std::numeric_limits<double>::infinity();
-  const double first = -max_over_ranks(bad_step_ > 0 ? -static_cast<double>(bad_step_) : kNone, parts_.group);
+  const std::int64_t bad_step = epoch_scores_.bad_step();
+  const double first = -max_over_ranks(bad_step > 0 ? -static_cast<double>(bad_step) : kNone, parts_.group);
   if (first != -kNone) return {.step = static_cast<std::int64_t>(first)};
   // Without a bad step here, the sums that were gone on from hold one.
   const std::int64_t skipped = skipped_in_a_row_.count();

@@ -48,7 +48,7 @@ void Trainer::rehearse(std::int64_t steps) {
     parts_.optimizer.set_lr_factor(1.0);
     lr_ = parts_.optimizer.lr();
   }
-  bad_step_ = 0;
+  epoch_scores_.forget_bad_step();
   all_know_ = false;
   layer_norms_.clear();
   parts_.replicas.take_totals();

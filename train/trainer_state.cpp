@@ -152,7 +152,7 @@ struct Trainer::Position {
 /// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]; in canonical mode all together, in one
 /// row. Collective.
 Tensor Trainer::epoch_sums() const {
-  const std::vector<double> mine = epoch_scores_.to_numbers(options_.metrics.size());
+  const std::vector<double> mine = epoch_scores_.all().to_numbers(options_.metrics.size());
   if (canonical_) return Tensor::from(mine, {1, static_cast<std::int64_t>(mine.size())});
   return parts_.group.all_gather(Tensor::from(mine, {static_cast<std::int64_t>(mine.size())}));
 }
@@ -245,7 +245,7 @@ void Trainer::take_position(const Position& position) {
   epochs_done_ = position.epochs;
   epoch_step_ = position.epoch_step;
   step_ = position.step;
-  epoch_scores_ = position.scores;
+  epoch_scores_.reset(position.scores);
   best_epoch_ = position.best;
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
   random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));

@@ -23,14 +23,17 @@ void complete_exchange(comm::DistributedDataParallel& replicas) {
 
 }  // namespace
 
-/// `share` times the gradient of the batch's mean loss goes to the parameters, times the loss scale.
+/// `share` times the gradient of the batch's mean loss goes to the parameters, times the loss scale. Without a loss in
+/// what it returns, the batch is counted already.
 ScoredBatch Trainer::compute(const data::Batch& batch, double share) {
   const Tensor output = scoring_.output(parts_.model, batch);
   const Tensor loss = scoring_.loss(output, batch.labels);
   require(autograd::requires_grad(loss),
           "trainer: the loss does not depend on any parameter that wants a gradient: are all of them frozen "
           "(Module::requires_grad()), or does the loss function detach the output?");
-  ScoredBatch scored = scoring_.begin_reading(loss, output, batch.labels);
+  ScoredBatch scored;
+  if (canonical_ || !epoch_scores_.add_on_device(loss, output, batch.labels, batch.count()))
+    scored = scoring_.begin_reading(loss, output, batch.labels);
   phases_.end(&PhaseTimes::forward);
   // Asked here, behind the forward pass: it depends on the gradients of the step before, and until the GPU has come to
   // the end of that step, there is work for it.
@@ -57,8 +60,11 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
   const ScoredBatch scored = compute(batch, share * parts_.group.size());
   try {
-    const double mean = scoring_.add(epoch_scores_, scored, batch.count());
-    step_loss_ += mean * static_cast<double>(batch.count());
+    if (scored.loss.defined()) {
+      epoch_scores_.add(scored, batch.count());
+    } else {
+      epoch_scores_.read_earlier_steps();
+    }
     phases_.end(&PhaseTimes::backward);
   } catch (...) {
     // Backward has begun the exchange of the last micro-batch, which other ranks complete: the replicas are then ready
@@ -104,13 +110,12 @@ void Trainer::run_canonical_batch(std::int64_t images_in_step) {
   }
   random_state_->set_rank(0);  // what a program draws between steps is the same on any number of ranks
   const Scores all = canonical_->finish();
-  epoch_scores_.add(all);
+  epoch_scores_.add(all, parts_.group.rank() == 0 ? all.metrics.loss_sum : 0.0);
   all_know_ = all_know_ || !std::isfinite(all.metrics.loss_sum);
-  if (parts_.group.rank() == 0) step_loss_ = all.metrics.loss_sum;
 }
 
 /// What this rank brings to sums over ranks.
-Scores Trainer::own_scores() const { return canonical_ && parts_.group.rank() != 0 ? Scores() : epoch_scores_; }
+Scores Trainer::own_scores() const { return canonical_ && parts_.group.rank() != 0 ? Scores() : epoch_scores_.all(); }
 
 void Trainer::set_lr_of_step(std::int64_t step) {
   if (parts_.optimizer.lr() != lr_) base_lr_ = parts_.optimizer.lr();  // the program has set it
@@ -122,7 +127,7 @@ void Trainer::set_lr_of_step(std::int64_t step) {
 void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place) {
   parts_.optimizer.zero_grad();
   parts_.optimizer.begin_step(step_);
-  step_loss_ = 0.0;
+  epoch_scores_.begin_step();
   phases_.end(&PhaseTimes::optimizer);
   if (canonical_) {
     run_canonical_batch(images);
@@ -152,7 +157,7 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;
-  if (!std::isfinite(step_loss_) && bad_step_ == 0) bad_step_ = step_;
+  epoch_scores_.end_step(step_);
 }
 
 }  // namespace tandem::train

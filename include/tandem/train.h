@@ -39,6 +39,7 @@
 #include "tandem/train/records.h"
 #include "tandem/train/report/report.h"
 #include "tandem/train/reporter.h"
+#include "tandem/train/running_scores.h"
 #include "tandem/train/scaling.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/shell_word.h"

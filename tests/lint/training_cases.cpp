@@ -2,6 +2,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/kernels/activation/softmax.h"
 #include "tandem/kernels/embedding/embedding.h"
+#include "tandem/kernels/loss/add_scores.h"
 #include "tandem/kernels/loss/nll_loss.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/norm/row_norm.h"
@@ -58,6 +59,9 @@ std::vector<LintCase> losses() {
       cases.push_back({"softmax_cross_entropy_backward of " + describe(logits), [=] {
                          kernels::softmax_cross_entropy_backward(probabilities, labels, 0.1, loss, Out(gradient));
                        }});
+      const Tensor sums = kernels::make_score_sums(loss.device());
+      cases.push_back({"add_scores of " + describe(logits),
+                       [=] { kernels::add_scores(loss, logits, labels, {.rows = 16}, Out(sums)); }});
     }
   }
   return cases;

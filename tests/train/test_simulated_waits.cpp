@@ -3,6 +3,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/data/synthetic.h"
+#include "tandem/kernels/loss/add_scores.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
@@ -76,9 +77,9 @@ Waits waits_of(std::int64_t steps, bool resident, optim::LossScaling scaling, bo
 
 }  // namespace
 
-// Both waits are for what the GPU has done long ago in the meantime: the loss is read behind the launches of
-// backward(), and the check of a step's gradients behind the next step's forward pass.
-TEST_CASE("a training step waits for its loss alone, and with a loss scale for the check of the gradients before",
+// Both waits are for what the GPU has done long ago in the meantime: the loss is read behind the launches of the next
+// step, and the check of a step's gradients behind the next step's forward pass.
+TEST_CASE("a training step waits for the loss before alone, and with a loss scale for the check of the gradients",
           "[cuda][trainer]") {
   if (!has_gpu()) return;
   for (const bool resident : {false, true}) {
@@ -165,15 +166,15 @@ Moved moved_in_step(std::int64_t batch_size, bool resident) {
 
 }  // namespace
 
-TEST_CASE("what a step copies for an image is what was drawn for it, or its pixels, and what its loss is counted by",
+TEST_CASE("what a step copies for an image is its label, and what was drawn for it, or its pixels; back come sums",
           "[cuda][trainer]") {
   if (!has_gpu()) return;
   for (const bool resident : {true, false}) {
     CAPTURE(resident);
     const Moved small = moved_in_step(8, resident), large = moved_in_step(24, resident);
-    constexpr std::int64_t kLabel = 8, kDrawn = 72, kPixels = 4 * kSide * kSide, kLogits = 4 * kClasses;
+    constexpr std::int64_t kLabel = 8, kDrawn = 72, kPixels = 4 * kSide * kSide;
     CHECK(large.to_device - small.to_device == 16 * (kLabel + (resident ? kDrawn : kPixels)));
-    CHECK(large.to_host - small.to_host == 16 * (kLabel + kLogits));
-    CHECK(small.to_host - 8 * (kLabel + kLogits) == 4);  // the loss
+    CHECK(small.to_host == sizeof(kernels::ScoreSums));
+    CHECK(large.to_host == small.to_host);
   }
 }
