@@ -14,6 +14,7 @@
 #include "tandem/optim/finite_check.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/gradient_accumulation.h"
+#include "tandem/optim/gradient_places.h"
 #include "tandem/optim/l1_penalty.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/muon.h"
