@@ -58,6 +58,7 @@ void Adam::update(std::span<const Update> updates) {
                              .eps = options_.eps,
                              .skip = skip(),
                              .control = control(),
+                             .loss_scale = loss_scale(),
                              .table = table()});
 }
 

@@ -43,6 +43,7 @@ class Adam : public Optimizer {
   void update(std::span<const Update> updates) override;
   /// Not for a class that is derived from this one, whose update() may do more.
   bool looks_at_skip() const override { return typeid(*this) == typeid(Adam); }
+  bool looks_at_loss_scale() const override { return typeid(*this) == typeid(Adam); }
   void check_group(const ParameterGroup& group) const override;
   kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
   bool counts_on_gpu() const override { return true; }
@@ -71,6 +72,7 @@ class AdamW : public Adam {
 
  protected:
   bool looks_at_skip() const override { return typeid(*this) == typeid(AdamW); }
+  bool looks_at_loss_scale() const override { return typeid(*this) == typeid(AdamW); }
 };
 
 }  // namespace tandem::optim

@@ -1,6 +1,7 @@
 // Scales, and when to skip.
 #include "tandem/optim/grad_scaler.h"
 
+#include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
 
 #include <algorithm>
@@ -34,11 +35,66 @@ Tensor find(const NamedTensors& state, std::string_view name, DType dtype) {
   return found->second;
 }
 
+kernels::LossScaleState state_of(double scale, std::int64_t good_steps, std::int64_t skipped_steps) {
+  return {.scale = scale, .inverse = 1.0 / scale, .good_steps = good_steps, .skipped_steps = skipped_steps};
+}
+
 }  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options)
-    : options_(options), scale_(options.mode == LossScaling::none ? 1.0 : options.init_scale) {
+    : options_(options), here_(state_of(options.mode == LossScaling::none ? 1.0 : options.init_scale, 0, 0)) {
   check(options);
+}
+
+GradScaler::GradScaler(const GradScaler& other)
+    : options_(other.options_), optimizers_(other.optimizers_), here_(other.now()) {}
+
+GradScaler& GradScaler::operator=(const GradScaler& other) {
+  if (this == &other) return *this;
+  options_ = other.options_;
+  optimizers_ = other.optimizers_;
+  here_ = other.now();
+  there_ = on_its_way_ = {};
+  last_checks_.clear();
+  return *this;
+}
+
+kernels::LossScaleRule GradScaler::rule() const {
+  return {.is_fixed = options_.mode == LossScaling::fixed,
+          .growth_factor = options_.growth_factor,
+          .backoff_factor = options_.backoff_factor,
+          .growth_interval = options_.growth_interval,
+          .least = kSmallestScale,
+          .most = kLargestScale};
+}
+
+void GradScaler::move_to(Device device) {
+  const bool is_gpu = device.type == DeviceType::cuda;
+  if (is_gpu ? there_.defined() && there_.device() == device : !there_.defined()) return;
+  const kernels::LossScaleState state = now();
+  there_ = is_gpu ? kernels::make_loss_scale(device, state) : Tensor();
+}
+
+const kernels::LossScaleState& GradScaler::now() const {
+  if (on_its_way_.defined()) {
+    arrived_.synchronize();
+    here_ = kernels::read_loss_scale(on_its_way_);
+    on_its_way_ = {};
+  }
+  if (last_checks_.empty()) return here_;
+  const bool good =
+      std::all_of(last_checks_.begin(), last_checks_.end(), [](const auto& check) { return check.passed(); });
+  last_checks_.clear();
+  here_ = kernels::next_loss_scale(here_, !good, rule());
+  return here_;
+}
+
+Tensor GradScaler::start_gradient(const Tensor& loss, double share) const {
+  if (!there_.defined() || there_.device() != loss.device())
+    return Tensor::full(loss.shape(), share * scale(), loss.options());
+  const Tensor gradient = Tensor::empty(loss.shape(), loss.options());
+  kernels::fill_loss_scale(there_, share, Out(gradient));
+  return gradient;
 }
 
 void GradScaler::unscale(Optimizer& optimizer) {
@@ -50,7 +106,12 @@ void GradScaler::unscale(Optimizer& optimizer) {
     fail("GradScaler: unscale() was called after step(); it comes before");
   }
   const ProfileRange range("check gradients");
-  optimizer.scale_gradients(1.0 / scale());
+  move_to(optimizer.parameters().front().device());
+  if (there_.defined()) {
+    optimizer.remove_loss_scale(there_);
+  } else {
+    optimizer.scale_gradients(now().inverse);
+  }
   optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters()))};
 }
 
@@ -71,42 +132,39 @@ FiniteCheck GradScaler::step(Optimizer& optimizer) {
 void GradScaler::update() {
   if (options_.mode == LossScaling::none) return;
   require(!optimizers_.empty(), "GradScaler: update() without a step() since the last one; call step(optimizer) first");
-  settle();
-  for (const auto& [optimizer, state] : optimizers_) last_checks_.push_back(state.check);
+  std::vector<Tensor> found;
+  bool all_there = there_.defined();
+  for (const auto& [optimizer, state] : optimizers_) {
+    found.push_back(state.check.found());
+    all_there = all_there && found.back().defined() && found.back().device() == there_.device();
+  }
+  if (all_there && found.size() <= kernels::kMostFoundWords) {
+    change_there(found);
+  } else {
+    move_to(Device{});
+    now();
+    for (const auto& [optimizer, state] : optimizers_) last_checks_.push_back(state.check);
+  }
   optimizers_.clear();
 }
 
-void GradScaler::settle() const {
-  if (last_checks_.empty()) return;
-  const bool good =
-      std::all_of(last_checks_.begin(), last_checks_.end(), [](const auto& check) { return check.passed(); });
-  last_checks_.clear();
-  if (!good) ++skipped_steps_;
-  if (options_.mode == LossScaling::fixed) return;
-  if (!good) {
-    scale_ = std::max(scale_ * options_.backoff_factor, kSmallestScale);
-    growth_tracker_ = 0;
-  } else if (++growth_tracker_ == options_.growth_interval) {
-    scale_ = std::min(scale_ * options_.growth_factor, kLargestScale);
-    growth_tracker_ = 0;
-  }
+/// The GPU does, and the host gets a copy.
+void GradScaler::change_there(const std::vector<Tensor>& found) {
+  kernels::update_loss_scale(found, rule(), Out(there_));
+  const MemoryTagScope scope(MemoryTag::workspace);
+  on_its_way_ = Tensor::empty(there_.shape(), {.dtype = there_.dtype(), .pinned = true});
+  on_its_way_.copy_from_async(there_);
+  arrived_.record(current_stream(there_.device()));
 }
 
-double GradScaler::scale() const {
-  settle();
-  return scale_;
-}
+double GradScaler::scale() const { return now().scale; }
 
-std::int64_t GradScaler::skipped_steps() const {
-  settle();
-  return skipped_steps_;
-}
+std::int64_t GradScaler::skipped_steps() const { return now().skipped_steps; }
 
 NamedTensors GradScaler::state_dict() const {
   if (options_.mode == LossScaling::none) return {};
-  settle();
-  return {{"scale", Tensor::full({}, scale_, {.dtype = DType::f64})},
-          {"growth_tracker", Tensor::from(std::vector<std::int64_t>{growth_tracker_}, {})}};
+  return {{"scale", Tensor::full({}, now().scale, {.dtype = DType::f64})},
+          {"growth_tracker", Tensor::from(std::vector<std::int64_t>{now().good_steps}, {})}};
 }
 
 void GradScaler::load_state_dict(const NamedTensors& state) {
@@ -124,9 +182,8 @@ void GradScaler::load_state_dict(const NamedTensors& state) {
   require(tracker >= 0 && (tracker < options_.growth_interval || options_.mode == LossScaling::fixed),
           "GradScaler: the state counts {} good steps, but the scale grows after {}", tracker,
           options_.growth_interval);
-  settle();
-  scale_ = scale;
-  growth_tracker_ = tracker;
+  here_ = state_of(scale, tracker, now().skipped_steps);
+  if (there_.defined()) there_.copy_from(kernels::make_loss_scale(Device{}, here_));
   optimizers_.clear();
 }
 

@@ -1,6 +1,8 @@
 // Loss scaling: keeps small gradients from vanishing in half precision.
 #pragma once
 
+#include "tandem/core/stream.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/optim/finite_check.h"
 #include "tandem/optim/optimizer.h"
 
@@ -26,12 +28,12 @@ struct GradScalerOptions {
 /// Gradients are only read: 1 / scale() goes into the optimizer's gradient factor, so that half gradients do not vanish
 /// by unscaling, and no pass over them is spent on it. Whether to skip is asked of the gradients after their exchange,
 /// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed. A GPU
-/// decides by itself, and the host learns it later: whatever asks for it, such as scale(), waits for the last step's
-/// check. Ask for scale() between a step's forward pass and its backward(), and the GPU never runs out of work by it.
+/// decides by itself, and has the scale in its memory, where start_gradient() and the update read it. The host learns
+/// both later: whatever asks for them, such as scale(), waits for the last update().
 /// Example:
 ///     #include "tandem/optim/clip_grad_norm.h"
 ///     void take_step(const Tensor& loss, Optimizer& optimizer, GradScaler& scaler) {
-///       autograd::backward(loss, Tensor::full({}, scaler.scale()));  // gradients are scale() times too large
+///       autograd::backward(loss, scaler.start_gradient(loss));  // gradients are scale() times too large
 ///       // with several ranks: DistributedDataParallel::finish()
 ///       scaler.unscale(optimizer);  // only where gradients are to be clipped
 ///       clip_grad_norm(optimizer, 1.0);
@@ -48,8 +50,19 @@ class GradScaler {
   /// between 0 and 1.
   explicit GradScaler(const GradScalerOptions& options);
 
+  /// Copies go on by themselves, from the scale of now; they wait for it.
+  /// @{
+  GradScaler(const GradScaler& other);
+  GradScaler& operator=(const GradScaler& other);
+  ~GradScaler() = default;
+  /// @}
+
   /// What to multiply losses by; 1 without scaling.
   double scale() const;
+
+  /// What backward() begins with, in place of 1: share * scale(), like `loss`. From the second step of parameters on a
+  /// GPU on, it is computed there, and nobody waits.
+  Tensor start_gradient(const Tensor& loss, double share = 1.0) const;
 
   /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. Throws Error if it is
   /// called twice before update(), or after step().
@@ -80,15 +93,21 @@ class GradScaler {
     FiniteCheck check;
   };
 
-  /// Takes the answers of the last update() into account.
-  void settle() const;
+  /// The scale as of the last update(), for which it waits.
+  const kernels::LossScaleState& now() const;
+  /// Has the state on that device if it is a GPU, and else on the host.
+  void move_to(Device device);
+  void change_there(const std::vector<Tensor>& found);
+  kernels::LossScaleRule rule() const;
 
   GradScalerOptions options_;
   std::map<const Optimizer*, OptimizerState> optimizers_;  // since the last update()
-  // Of the steps up to the last update(); mutable, as whoever reads them first settles them.
-  mutable double scale_;
-  mutable std::int64_t growth_tracker_ = 0, skipped_steps_ = 0;
-  mutable std::vector<FiniteCheck> last_checks_;  // of the last update(), until they are settled
+  Tensor there_;  // the state on a GPU, which changes it; undefined: the host does
+  // As the host knows it; mutable, as whoever asks first reads.
+  mutable kernels::LossScaleState here_;
+  mutable std::vector<FiniteCheck> last_checks_;  // of the last update(), until the host has taken them into account
+  mutable Tensor on_its_way_;                     // a copy of what is there; undefined: it was read
+  mutable Event arrived_;
 };
 
 }  // namespace tandem::optim

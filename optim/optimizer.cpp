@@ -9,6 +9,7 @@
 #include "tandem/core/profiler.h"
 #include "tandem/core/work_graph.h"
 #include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
@@ -164,11 +165,12 @@ bool Optimizer::is_due(std::size_t row, std::int64_t step) const {
 void Optimizer::set_factors(std::int64_t step) {
   control_.resize(groups_.size() + 1);
   kept_.resize(groups_.size() + 1);
+  const double factor = loss_scale().defined() ? gradient_factor_ : gradient_factor();
   for (std::size_t row = 0; row < control_.rows(); ++row) {
     if (!is_due(row, step)) continue;
     const ParameterGroup& group = group_of_row(row);
     kernels::StepFactors of_row = factors(group, lr_of(group, step));
-    of_row.gradient_factor = gradient_factor();
+    of_row.gradient_factor = factor;
     control_.set(row, of_row);
   }
 }
@@ -306,6 +308,20 @@ void Optimizer::scale_gradients(double factor) {
   }
 }
 
+void Optimizer::remove_loss_scale(const Tensor& loss_scale) {
+  require(loss_scale.defined(), "{}: the loss scale is an undefined tensor", name_);
+  kernels::check_loss_scale(name_, loss_scale, loss_scale.device());
+  require(!loss_scale_.defined() || !factor_holds(), "{}: a loss scale was taken out of these gradients already",
+          name_);
+  scale_gradients(1.0);  // all gradients of now, and no others
+  loss_scale_ = loss_scale;
+}
+
+double Optimizer::gradient_factor() const {
+  if (!factor_holds()) return 1.0;
+  return loss_scale_.defined() ? gradient_factor_ * kernels::read_loss_scale(loss_scale_).inverse : gradient_factor_;
+}
+
 bool Optimizer::factor_holds() const {
   return factor_of_.empty() || std::any_of(factor_of_.begin(), factor_of_.end(), [&](const FactorOf& of) {
            return autograd::gradient_counts(parameters_[of.parameter]).dropped == of.counts.dropped;
@@ -319,7 +335,7 @@ void Optimizer::settle_factor() {
     const Tensor& parameter = parameters_[of.parameter];
     const autograd::GradientCounts now = autograd::gradient_counts(parameter);
     if (now.dropped != of.counts.dropped) continue;
-    require(now.given == of.counts.given || gradient_factor_ == 1.0,
+    require(now.given == of.counts.given || !has_factor(),
             "{}: the gradient of parameter {}, {}, was added to or replaced after it was clipped or unscaled: clip and "
             "unscale after the last backward() of a step",
             name_, of.parameter, describe(parameter));
@@ -327,12 +343,13 @@ void Optimizer::settle_factor() {
   }
   const std::size_t now = gradients_of(parameters_).size();
   if (kept.size() == factor_of_.size() && kept.size() == now) return;
-  if (!kept.empty() && gradient_factor_ != 1.0) kernels::scale_all(outs_of(kept), gradient_factor_);
+  if (!kept.empty() && has_factor()) kernels::scale_all(outs_of(kept), gradient_factor());
   end_factor();
 }
 
 void Optimizer::end_factor() {
   gradient_factor_ = 1.0;
+  loss_scale_ = {};
   factor_of_.clear();
 }
 

@@ -90,8 +90,12 @@ class Optimizer {
   /// yet, it is that of the next step's. A gradient that has a factor must not be added to or replaced before the step:
   /// step() and scale_gradients() throw Error then, changing nothing.
   void scale_gradients(double factor);
-  /// The factor that gradients have until the next step; 1 where none was given.
-  double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
+  /// The same by the inverse of a scale in a device's memory, kernels::make_loss_scale(), as it is when the step comes
+  /// to it: nobody waits for it where kernels of the optimizer read it there (looks_at_loss_scale()). One for a step.
+  void remove_loss_scale(const Tensor& loss_scale);
+  /// The factor that gradients have until the next step; 1 where none was given. Waits for a GPU where a loss scale
+  /// there is a part of it.
+  double gradient_factor() const;
 
   /// Of the next step, for parameters in no group. Within update(): that of the parameters which it is given.
   double lr() const;
@@ -171,6 +175,13 @@ class Optimizer {
   virtual bool looks_at_skip() const { return false; }
   /// Within update(): i32, rank 0, on the parameters' device; undefined where the step is surely taken.
   const Tensor& skip() const { return skip_; }
+
+  /// Whether update() multiplies gradients by the inverse of loss_scale(), beside StepFactors::gradient_factor of
+  /// control(), as the kernels of kernels/optimizer do. By default it does not, and that factor is all of it.
+  virtual bool looks_at_loss_scale() const { return false; }
+  /// Within update(): a kernels::LossScaleState on the parameters' device; undefined where gradients have none, or
+  /// looks_at_loss_scale() says no.
+  Tensor loss_scale() const { return looks_at_loss_scale() ? loss_scale_ : Tensor(); }
 
   /// What changes from step to step for the parameters of a group, which has no options for those in none, at that
   /// learning rate; gradient_factor is set behind it. By default the rate alone.
@@ -274,6 +285,7 @@ class Optimizer {
   ParameterState fresh_state(std::size_t index) const;
   void make_masters();
   bool factor_holds() const;
+  bool has_factor() const { return gradient_factor_ != 1.0 || loss_scale_.defined(); }
   /// Where some of the gradients that have the factor are gone, or others have come, multiplies those that have it, and
   /// ends it.
   void settle_factor();
@@ -290,6 +302,7 @@ class Optimizer {
   std::optional<std::int64_t> next_step_;  // as begin_step() said and steps since; nothing: steps()
   Current current_;
   double gradient_factor_ = 1.0;
+  Tensor loss_scale_;                // whose inverse is a factor as well
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
   Tensor skip_;

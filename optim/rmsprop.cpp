@@ -48,6 +48,7 @@ void RMSprop::update(std::span<const Update> updates) {
                                 .momentum = momentum_of(group()),
                                 .skip = skip(),
                                 .control = control(),
+                                .loss_scale = loss_scale(),
                                 .table = table()});
 }
 

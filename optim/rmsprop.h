@@ -38,6 +38,7 @@ class RMSprop : public Optimizer {
   void update(std::span<const Update> updates) override;
   /// Not for a class that is derived from this one, whose update() may do more.
   bool looks_at_skip() const override { return typeid(*this) == typeid(RMSprop); }
+  bool looks_at_loss_scale() const override { return typeid(*this) == typeid(RMSprop); }
   void check_group(const ParameterGroup& group) const override;
   bool keeps(std::size_t state, const ParameterGroup& group) const override;
   kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;

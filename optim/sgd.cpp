@@ -41,6 +41,7 @@ void SGD::update(std::span<const Update> updates) {
                             .nesterov = options_.nesterov,
                             .skip = skip(),
                             .control = control(),
+                            .loss_scale = loss_scale(),
                             .table = table()});
 }
 

@@ -35,10 +35,7 @@ ScoredBatch Trainer::compute(const data::Batch& batch, double share) {
   if (canonical_ || !epoch_scores_.add_on_device(loss, output, batch.labels, batch.count()))
     scored = scoring_.begin_reading(loss, output, batch.labels);
   phases_.end(&PhaseTimes::forward);
-  // Asked here, behind the forward pass: it depends on the gradients of the step before, and until the GPU has come to
-  // the end of that step, there is work for it.
-  loss_scale_ = parts_.scaler.scale();
-  autograd::backward(loss, Tensor::full(loss.shape(), share * loss_scale_, loss.options()));
+  autograd::backward(loss, parts_.scaler.start_gradient(loss, share));
   return scored;
 }
 
@@ -140,7 +137,8 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
     parts_.replicas.finish();
   }
   phases_.end(&PhaseTimes::communication);
-  loss_scale_ = parts_.scaler.scale();  // also where this rank has no batch
+  const bool is_reported = options_.log_every > 0 && (step_ + 1) % options_.log_every == 0;
+  if (is_reported || options_.l1 > 0.0) loss_scale_ = parts_.scaler.scale();
   if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * loss_scale_);
   parts_.scaler.unscale(parts_.optimizer);
   std::optional<LayerMeter> meter;

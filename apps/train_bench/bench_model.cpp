@@ -101,7 +101,7 @@ double BenchModel::step() {
   optimizer_->zero_grad();
   const Tensor logits = (*model_)(images_);
   const Tensor loss = autograd::softmax_cross_entropy(logits, labels_);
-  autograd::backward(loss, Tensor::full({}, scaler_.scale(), loss.options()));
+  autograd::backward(loss, scaler_.start_gradient(loss));
   scaler_.step(*optimizer_);
   scaler_.update();
   return loss.item();

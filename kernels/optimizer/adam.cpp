@@ -2,6 +2,7 @@
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/optimizer/adam_implementations.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/update.h"
 #include "tandem/kernels/traffic.h"
 
@@ -124,10 +125,11 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   if (items.empty()) return;
   check_skip(kOp, options.skip, items.front().parameter.device());
   check_control(kOp, options.control, items.front().parameter.device());
+  check_loss_scale(kOp, options.loss_scale, items.front().parameter.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, items.front().parameter}) return cuda::adam_step(items, options);
   if (is_skipped(options.skip)) return;
-  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options), options.loss_scale);
   std::vector<Factors<double>> factors_of_each;
   for (const AdamItem& item : items) factors_of_each.push_back(make_factors(options, step, powers_of(item, options)));
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {

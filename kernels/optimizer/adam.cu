@@ -85,7 +85,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   const TensorTable<AdamEntry> table = cached_table(std::move(entries), first.device(), options.table);
   const AdamConstants constants{static_cast<float>(1.0 - options.beta1), static_cast<float>(options.beta2),
                                 static_cast<float>(1.0 - options.beta2), static_cast<float>(options.eps)};
-  const FactorsView factors = factors_view(options.control, factors_of(options));
+  const FactorsView factors = factors_view(options.control, factors_of(options), options.loss_scale);
   const cudaStream_t stream = tandem::cuda::current_stream(first);
   if (has_counts) {
     const unsigned blocks = device::blocks_for(static_cast<std::int64_t>(items.size()), kListThreads);

@@ -21,6 +21,7 @@ struct AdamOptions {
   /// As of SgdOptions: in place of lr, weight_decay, gradient_factor, and of the choice that
   /// decoupled_weight_decay is, as that is told by StepFactors::keep.
   Tensor control{};
+  Tensor loss_scale{};          // as of SgdOptions
   TableCache* table = nullptr;  // as of SgdOptions
 };
 

@@ -1,6 +1,7 @@
 // RMSprop: one fused pass over all parameters. f64 is the reference for f32 and below.
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/rmsprop_implementations.h"
 #include "tandem/kernels/optimizer/update.h"
 #include "tandem/kernels/traffic.h"
@@ -83,10 +84,11 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
   if (items.empty()) return;
   check_skip(kOp, options.skip, items.front().parameter.device());
   check_control(kOp, options.control, items.front().parameter.device());
+  check_loss_scale(kOp, options.loss_scale, items.front().parameter.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, items.front().parameter}) return cuda::rmsprop_step(items, options);
   if (is_skipped(options.skip)) return;
-  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options), options.loss_scale);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const RmspropItem& item = items[index];
     detail::step_elements({item.parameter, item.gradient, item.master}, begin, end,

@@ -52,7 +52,8 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
   const RmspropConstants constants{static_cast<float>(options.alpha), static_cast<float>(1.0 - options.alpha),
                                    static_cast<float>(options.eps)};
   launch(rmsprop, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first),
-         table.view(), factors_view(options.control, factors_of(options)), constants, skip_pointer(options.skip));
+         table.view(), factors_view(options.control, factors_of(options), options.loss_scale), constants,
+         skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

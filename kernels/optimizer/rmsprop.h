@@ -19,6 +19,7 @@ struct RmspropOptions {
   Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, nothing changes; undefined: it is 0
   /// As of SgdOptions.
   Tensor control{};
+  Tensor loss_scale{};          // as of SgdOptions
   TableCache* table = nullptr;  // as of SgdOptions
 };
 

@@ -49,7 +49,8 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   const TensorTable<SgdEntry> table = cached_table(std::move(entries), first.device(), options.table);
   if (table.chunks() == 0) return;
   launch(sgd, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
-         factors_view(options.control, factors_of(options)), options.nesterov, skip_pointer(options.skip));
+         factors_view(options.control, factors_of(options), options.loss_scale), options.nesterov,
+         skip_pointer(options.skip));
 }
 
 }  // namespace tandem::kernels::cuda

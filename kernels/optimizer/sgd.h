@@ -21,6 +21,9 @@ struct SgdOptions {
   /// gradient_factor where it is defined, so that work that was recorded once can be repeated with others. Whether
   /// there are momentum buffers is still up to `momentum`.
   Tensor control{};
+  /// A LossScaleState on the device of the items (kernels/optimizer/loss_scale.h), times whose inverse gradient_factor
+  /// counts; undefined: 1.
+  Tensor loss_scale{};
   TableCache* table = nullptr;  // keeps the table on a GPU from one call to the next; null: it is made at each call
 };
 

@@ -1,6 +1,8 @@
 // Checks shared by the optimizer kernels.
 #include "tandem/kernels/optimizer/tensor_list.h"
+
 #include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 
 namespace tandem::kernels {
 
@@ -45,10 +47,14 @@ void check_control(std::string_view op, const Tensor& control, Device device) {
           describe(control));
 }
 
-StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given) {
-  if (!control.defined()) return given;
-  const double* const f = control.data<double>();
-  return {.lr = f[0], .momentum = f[1], .weight_decay = f[2], .gradient_factor = f[3], .keep = f[4]};
+StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given, const Tensor& loss_scale) {
+  StepFactors factors = given;
+  if (control.defined()) {
+    const double* const f = control.data<double>();
+    factors = {.lr = f[0], .momentum = f[1], .weight_decay = f[2], .gradient_factor = f[3], .keep = f[4]};
+  }
+  if (loss_scale.defined()) factors.gradient_factor *= read_loss_scale(loss_scale).inverse;
+  return factors;
 }
 
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {

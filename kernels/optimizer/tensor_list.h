@@ -36,8 +36,8 @@ void check_skip(std::string_view op, const Tensor& skip, Device device);
 /// or undefined.
 void check_control(std::string_view op, const Tensor& control, Device device);
 
-/// Those in the memory of the CPU where there are some, else the given ones.
-StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given);
+/// Those in the memory of the CPU where there are some, else the given ones; of gradients without that loss scale.
+StepFactors factors_on_cpu(const Tensor& control, const StepFactors& given, const Tensor& loss_scale = {});
 
 /// Whether the word says so; on the CPU.
 inline bool is_skipped(const Tensor& skip) { return skip.defined() && *skip.data<std::int32_t>() != 0; }

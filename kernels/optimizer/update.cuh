@@ -2,6 +2,7 @@
 // once.
 #pragma once
 
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/multi_tensor.cuh"
 #include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
@@ -16,20 +17,24 @@ inline const std::int32_t* skip_pointer(const Tensor& skip) {
 /// The same answer for all threads of a launch.
 __device__ inline bool is_skipped(const std::int32_t* skip) { return skip != nullptr && *skip != 0; }
 
-/// The factors of a step as a kernel gets them: where they are on the device, or, with null there, by value.
+/// The factors of a step as a kernel gets them: where they are on the device, or, with null there, by value; and the
+/// loss scale that gradients have, or null.
 struct FactorsView {
   const StepFactors* on_device;
   StepFactors given;
+  const LossScaleState* loss_scale;
 };
 
-inline FactorsView factors_view(const Tensor& control, const StepFactors& given) {
-  if (!control.defined()) return {nullptr, given};
-  return {reinterpret_cast<const StepFactors*>(control.data<double>()), given};
+inline FactorsView factors_view(const Tensor& control, const StepFactors& given, const Tensor& loss_scale = {}) {
+  return {control.defined() ? reinterpret_cast<const StepFactors*>(control.data<double>()) : nullptr, given,
+          loss_scale.defined() ? static_cast<const LossScaleState*>(loss_scale.raw_data()) : nullptr};
 }
 
 /// The same answer for all threads of a launch.
 __device__ inline StepFactors factors_of(const FactorsView& factors) {
-  return factors.on_device != nullptr ? *factors.on_device : factors.given;
+  StepFactors result = factors.on_device != nullptr ? *factors.on_device : factors.given;
+  if (factors.loss_scale != nullptr) result.gradient_factor *= factors.loss_scale->inverse;
+  return result;
 }
 
 /// Where the elements of one item are. State that is absent is null: it reads as 0 and is not written. A master that is

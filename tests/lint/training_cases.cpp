@@ -9,6 +9,7 @@
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/all_finite.h"
 #include "tandem/kernels/optimizer/lookahead.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/optimizer/sgd.h"
@@ -157,6 +158,9 @@ std::vector<LintCase> optimizers() {
     add_case("squared_norm", [=] { kernels::squared_norm(gradients); });
     add_case("scale_all", [=] { kernels::scale_all(outs_of(gradients), 1.0); });
     add_case("all_finite", [=] { kernels::all_finite(gradients); });
+    const Tensor scale = kernels::make_loss_scale(gradients[0].device(), {}), found = ones({}, DType::i32);
+    add_case("update_loss_scale", [=] { kernels::update_loss_scale(std::vector{found}, {}, Out(scale)); });
+    add_case("fill_loss_scale", [=] { kernels::fill_loss_scale(scale, 0.5, Out(values[1])); });
   }
   return cases;
 }

@@ -83,6 +83,88 @@ TEST_CASE("every optimizer skips on the GPU what the host would have skipped, bi
   }
 }
 
+TEST_CASE("steps by a scale that changes on a GPU have the bits of steps by its numbers", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const optim::GradScalerOptions options{
+      .init_scale = 5.3, .growth_factor = 1.7, .backoff_factor = 0.3, .growth_interval = 2};
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      INFO(entry.name << " on " << name_of(dtype));
+      const Run by_host(entry, dtype), by_gpu(entry, dtype);
+      GradScaler scaler(options);
+      double scale = options.init_scale;
+      int good_steps = 0;
+      for (std::uint32_t step = 1; step <= 2 * kSteps; ++step) {
+        by_host.set_gradients(step);
+        by_gpu.set_gradients(step);
+        const double clipping = step % 3 == 0 ? 0.7 : 1.0;
+        const Tensor start = scaler.start_gradient(Tensor::zeros({1}, {.device = kGpu}), 0.25);
+        CHECK(start.to_vector<float>() == std::vector<float>{static_cast<float>(0.25 * scale)});
+        const bool good = step_by_host(*by_host.optimizer, 1.0 / scale * clipping);
+        scaler.unscale(*by_gpu.optimizer);
+        by_gpu.optimizer->scale_gradients(clipping);
+        if (step % 5 == 0) CHECK(by_gpu.optimizer->gradient_factor() == 1.0 / scale * clipping);
+        scaler.step(*by_gpu.optimizer);
+        scaler.update();
+        if (!good) {
+          scale *= options.backoff_factor;
+          good_steps = 0;
+        } else if (++good_steps == options.growth_interval) {
+          scale *= options.growth_factor;
+          good_steps = 0;
+        }
+      }
+      CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
+      CHECK(scaler.scale() == scale);
+    }
+  }
+}
+
+TEST_CASE("gradients that come behind a loss scale was taken out do not have it", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
+  optim::SGD sgd({weight}, {.lr = 1.0});
+  GradScaler scaler({.init_scale = kScale});
+  const auto give = [&](double value) { autograd::set_grad(weight, Tensor::full({5}, value, weight.options())); };
+  give(kScale);
+  scaler.unscale(sgd);
+  CHECK(sgd.gradient_factor() == 1.0 / kScale);
+  CHECK_THROWS_WITH(sgd.remove_loss_scale(Tensor::zeros({3})), ContainsText("a loss scale must be that of"));
+  sgd.zero_grad();
+  CHECK(sgd.gradient_factor() == 1.0);
+  give(0.25);
+  sgd.step();
+  CHECK(weight.to_vector<float>() == std::vector<float>(5, 0.75f));
+}
+
+TEST_CASE("a scaler that is copied, and one that is loaded, go on from the scale on the GPU", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
+  optim::SGD sgd({weight}, {.lr = 1.0});
+  GradScaler scaler({.init_scale = kScale, .growth_interval = 2});
+  const auto take_step = [&](GradScaler& by, bool good) {
+    autograd::set_grad(weight, Tensor::full({5}, good ? 0.0 : std::nan(""), weight.options()));
+    by.step(sgd);
+    by.update();
+  };
+  take_step(scaler, false);
+  take_step(scaler, true);
+  GradScaler copy = scaler, loaded({.init_scale = 64.0, .growth_interval = 2});
+  take_step(loaded, true);  // has its state on the GPU
+  loaded.load_state_dict(scaler.state_dict());
+  for (GradScaler* const each : {&scaler, &copy, &loaded}) {
+    CHECK(each->scale() == kScale / 2.0);
+    take_step(*each, true);
+    CHECK(each->scale() == kScale);
+    CHECK(each->skipped_steps() == (each == &loaded ? 0 : 1));
+    take_step(*each, false);
+    CHECK(each->scale() == kScale / 2.0);
+  }
+  copy = loaded;
+  CHECK(copy.skipped_steps() == 1);
+  CHECK(copy.scale() == kScale / 2.0);
+}
+
 TEST_CASE("a dynamic scale on a GPU goes the way that it goes on the CPU", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   const optim::GradScalerOptions options{.init_scale = kScale, .growth_interval = 3};

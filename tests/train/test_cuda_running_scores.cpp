@@ -145,9 +145,9 @@ TEST_CASE("an evaluation on a GPU has the bits of one whose batches the host rea
   Run run({.epochs = 1}, false);
   comm::ProcessGroup group(comm::make_self_backend());
   const train::Metric none{"none", [](const Tensor&, const Tensor&) { return 0.0; }};
-  for (const train::LossFunction& loss : {train::LossFunction(), train::LossFunction([](const Tensor& y, const Tensor&) {
-                                            return autograd::mean(y * y);
-                                          })}) {
+  for (const train::LossFunction& loss :
+       {train::LossFunction(),
+        train::LossFunction([](const Tensor& y, const Tensor&) { return autograd::mean(y * y); })}) {
     const train::Metrics there = train::evaluate(run.model, *run.loader, group, train::Scoring(loss)).metrics,
                          here = train::evaluate(run.model, *run.loader, group, train::Scoring(loss, {none})).metrics;
     CHECK(there.loss_sum == here.loss_sum);

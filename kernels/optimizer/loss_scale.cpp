@@ -1,0 +1,72 @@
+// Loss scales: checks, and what the CPU does.
+#include "tandem/kernels/optimizer/loss_scale.h"
+
+#include "tandem/core/memory.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/loss_scale_implementations.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tandem::kernels {
+
+namespace {
+
+constexpr std::int64_t kBytes = sizeof(LossScaleState);
+
+}  // namespace
+
+Tensor make_loss_scale(Device device, const LossScaleState& state) {
+  const MemoryTagScope scope(MemoryTag::workspace);
+  const Tensor here = Tensor::empty({kBytes}, {.dtype = DType::u8});
+  std::memcpy(Out(here).raw_data(), &state, sizeof state);
+  return here.to(device);
+}
+
+LossScaleState read_loss_scale(const Tensor& state) {
+  check_loss_scale("loss scale", state, state.device());
+  const Tensor here = state.to(Device{});
+  LossScaleState result;
+  std::memcpy(&result, here.raw_data(), sizeof result);
+  return result;
+}
+
+void check_loss_scale(std::string_view op, const Tensor& state, Device device) {
+  if (!state.defined()) return;
+  require(state.dtype() == DType::u8 && state.shape() == Shape{kBytes} && state.is_dense() &&
+              state.device() == device &&
+              reinterpret_cast<std::uintptr_t>(state.raw_data()) % alignof(LossScaleState) == 0,
+          "{}: a loss scale must be that of make_loss_scale() on {}, u8[{}], got {}", op, name_of(device), kBytes,
+          describe(state));
+}
+
+void update_loss_scale(std::span<const Tensor> found, const LossScaleRule& rule, const Out& state) {
+  constexpr std::string_view kOp = "update_loss_scale";
+  require(state.defined(), "{}: needs a state, got {}", kOp, describe(state));
+  check_loss_scale(kOp, state, state.device());
+  require(found.size() <= kMostFoundWords, "{}: takes {} words that say whether to skip, got {}", kOp, kMostFoundWords,
+          found.size());
+  for (const Tensor& word : found)
+    require(word.defined() && word.dtype() == DType::i32 && word.rank() == 0 && word.device() == state.device(),
+            "{}: what says whether a step was skipped must be one i32 of rank 0 on {}, got {}", kOp,
+            name_of(state.device()), describe(word));
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, state}) return cuda::update_loss_scale(found, rule, state);
+  const bool is_skipped =
+      std::any_of(found.begin(), found.end(), [](const Tensor& word) { return word.item() != 0.0; });
+  auto& now = *static_cast<LossScaleState*>(state.raw_data());
+  now = next_loss_scale(now, is_skipped, rule);
+}
+
+void fill_loss_scale(const Tensor& state, double share, const Out& to) {
+  constexpr std::string_view kOp = "fill_loss_scale";
+  require(state.defined() && to.defined() && is_floating(to.dtype()) && to.is_dense(),
+          "{}: needs a state and a dense floating tensor, got {} and {}", kOp, describe(state), describe(to));
+  check_loss_scale(kOp, state, to.device());
+  if (to.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, to}) return cuda::fill_loss_scale(state, share, to);
+  to.fill(share * read_loss_scale(state).scale);
+}
+
+}  // namespace tandem::kernels
