@@ -43,7 +43,8 @@ std::unique_ptr<Optimizer> make_rmsprop(std::vector<Tensor> parameters, const Op
                                                                          .master_weights = options.master_weights});
 }
 
-/// Losses of programs are means, and the published 1e-7 is meant for sums over 2000 images.
+/// The published 1e-7 is added to gradients of sums over 2000 images. Losses of programs are means, whose gradients are
+/// of a size that does not grow with the batch; nor does what is added, so that equal gradients make equal steps.
 constexpr double kMuonEps = 1e-7 / 2000;
 
 std::unique_ptr<Optimizer> make_muon(std::vector<Tensor> parameters, const OptimizerOptions& options) {

@@ -4,6 +4,7 @@
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/error_of.h"
 
+#include "tandem/kernels/optimizer/norm.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/muon.h"
 #include "tandem/optim/rmsprop.h"
@@ -49,6 +50,23 @@ TEST_CASE("each name makes its optimizer, with the defaults of the table") {
   CHECK(by_name({.name = "adamw"}) == by_class<AdamW>(AdamWOptions{.lr = 0.001, .weight_decay = 0.01}));
   CHECK(by_name({.name = "rmsprop"}) == by_class<RMSprop>(RMSpropOptions{.lr = 0.001}));
   CHECK(by_name({.name = "muon"}) == by_class<Muon>(MuonOptions{.newton_schulz = {.eps = 5e-11}}));
+}
+
+// The published 1e-7 would halve the first of these steps' matrices.
+TEST_CASE("Muon by name takes mean gradients of a norm of 1e-7 for as large as any others") {
+  std::vector<std::vector<double>> after;
+  for (const double size : {0x1p-27, 1.0}) {
+    const std::vector<Tensor> parameters = make_parameters(DType::f32);
+    const auto muon = make_optimizer(parameters, {.name = "muon", .lr = 1.0});
+    set_gradient(parameters[0], 1);
+    kernels::scale_all(std::vector<Out>{Out(autograd::grad(parameters[0]))}, size);
+    muon->step();
+    after.push_back(parameters[0].to_vector<double>());
+  }
+  double squares = 0.0;
+  for (std::size_t i = 0; i < after[0].size(); ++i)
+    squares += (after[0][i] - after[1][i]) * (after[0][i] - after[1][i]);
+  CHECK(std::sqrt(squares) < 0.02);  // of a step of norm 1 to 2; a slope of 3.4445^3, times 5e-11 / 1.4e-7
 }
 
 TEST_CASE("each row of the table has the defaults that with_defaults fills in, and makes an optimizer that moves") {

@@ -6,6 +6,7 @@ The bound is a running error analysis of PyTorch's own formulas over all steps (
 import numpy as np
 import torch
 
+import torch_muon
 from case import Case, f32_values, share_used
 from op_case import NUMPY, SAFETY, UNDERFLOW
 from torch_training import clip, learning_rates, make_optimizer
@@ -25,6 +26,15 @@ OPTIMIZERS = {
     "rmsprop": dict(name="rmsprop", lr=1e-2),
     "rmsprop_momentum": dict(name="rmsprop", lr=1e-3, momentum=0.9, weight_decay=0.01),
     "rmsprop_centered": dict(name="rmsprop", lr=1e-3, centered=True, alpha=0.9),
+}
+# Of which no networks are trained here either, but in recipe_cases.py; of parameters some of which are filter banks, wide and tall. An eps
+# of 7 is about the norm that it is added to.
+MUON = {
+    "muon": dict(name="muon", lr=0.05, aux_lr=0.02),
+    "muon_weight_decay": dict(
+        name="muon", lr=0.05, momentum=0.9, weight_decay=0.1, aux_lr=0.02, aux_momentum=0.5, aux_weight_decay=0.01, normalize=False
+    ),
+    "muon_eps": dict(name="muon", lr=0.05, aux_lr=0.02, eps=7.0),
 }
 # Two of four parameters: one in all that a group may say, frozen behind step 13; one by a schedule of its own.
 GROUPS = [
@@ -101,6 +111,56 @@ def rmsprop(p, g, state, step, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momen
     return p - constant(lr) * update
 
 
+def newton_schulz_error(rows, columns, steps, error):
+    """As newton_schulz_bound() of tests/optim/matrix_support.h, to first order in u: of the Frobenius norm, in units of u, from a matrix of
+    norm 1 or less that is off by `error`."""
+    a, b, c = np.abs(torch_muon.COEFFICIENTS)
+    largest, rank, depth = 1.21, min(rows, columns), max(rows, columns)
+    norm = largest * rank**0.5
+    gram = (depth + 1) * norm**2
+    factor = norm * (b * largest + c * largest**3)
+    of_factor = (b + 2 * c * largest**2) * gram + c * (rank + 1) * largest**2 * norm**2 + 3 * factor
+    fresh = largest * of_factor + (rank + 1) * factor * norm + 3 * (a * norm + largest * factor)
+    for _ in range(steps):
+        error = a * error + fresh
+    return error
+
+
+def muon(
+    p,
+    g,
+    state,
+    step,
+    lr,
+    base_lr,
+    aux_lr,
+    momentum=0.6,
+    weight_decay=0.0,
+    aux_momentum=0.85,
+    aux_weight_decay=0.0,
+    normalize=True,
+    eps=1e-7,
+):
+    """Of filters, which have four dimensions, and by SGD of all else."""
+    if p.value.ndim != 4:
+        return sgd(p, g, state, step, lr / base_lr * aux_lr, aux_momentum, 0.0, aux_weight_decay, nesterov=True)
+    # Errors are those of Frobenius norms: scaling to a norm leaves them as they are, but for the scale.
+    state["buffer"] = constant(momentum) * state["buffer"] + g if step > 1 else g
+    direction = g + constant(momentum) * state["buffer"]
+    value, error, of_sums = p.value, state.get("error", 0.0), p.value.size / 2 + 4
+    if normalize:
+        scale = len(value) ** 0.5 / np.linalg.norm(value)
+        value, error = scale * value, scale * error + of_sums * len(value) ** 0.5
+    matrix = direction.value.reshape(len(value), -1)
+    norm = np.linalg.norm(matrix) + eps
+    update = torch_muon.newton_schulz(torch.from_numpy(matrix), eps=eps).numpy().reshape(value.shape)
+    of_update = newton_schulz_error(*matrix.shape, 3, np.linalg.norm(direction.error) / norm + of_sums)
+    value = value - lr * (update + weight_decay * value)
+    error += lr * (of_update + 3 * np.linalg.norm(update)) + (1 + 3 * lr * weight_decay) * np.linalg.norm(value)
+    state["error"] = error
+    return Tracked(value, error)
+
+
 class Lookahead:
     """The slow weights of airbench94 (legacy/airbench94.py, LookaheadState) in f64 and f32: lerp_ and copy_."""
 
@@ -122,7 +182,7 @@ class Lookahead:
         self.update(1.0)
 
 
-UPDATES = {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop}
+UPDATES = {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop, "muon": muon}
 
 
 def without_momentum(groups):
@@ -149,7 +209,10 @@ def error_bounds(parameters, gradients, schedule, optimizer, clip_norm):
     options, rates = [], []
     for i in range(len(parameters)):
         group = group_of(optimizer, i)
-        options.append({**common, **{key: group[key] for key in ("weight_decay", "momentum") if key in group}})
+        of_group = {key: group[key] for key in ("weight_decay", "momentum") if key in group}
+        if optimizer["name"] == "muon":  # a group's are those of filters and of others alike
+            of_group.update({f"aux_{key}": value for key, value in of_group.items()}, base_lr=optimizer["lr"])
+        options.append({**common, **of_group})
         rates.append(rates_of(optimizer, schedule, i))
     update = UPDATES[optimizer["name"]]
     tracked, states, norms = [Tracked(p) for p in parameters], [{} for _ in parameters], []
@@ -258,8 +321,10 @@ def lookahead_case(name, options, generator, dtype):
     return Case(f"optimizer.lookahead_{name}.{dtype}", description, tensors, expect)
 
 
-def make_case(name, optimizer, schedule, clip_norm, generator, dtype):
-    shapes = ((7, 5), (33,), (4, 3, 2, 2), ())
+MUON_SHAPES = ((7, 5), (9, 2, 2, 2), (4, 3, 2, 2), (33,))
+
+
+def make_case(name, optimizer, schedule, clip_norm, generator, dtype, shapes=((7, 5), (33,), (4, 3, 2, 2), ())):
     parameters = [f32_values(generator, *shape) for shape in shapes]
     gradients = [f32_values(generator, STEPS, *shape) for shape in shapes]
     rates = learning_rates(optimizer, schedule, STEPS)
@@ -308,3 +373,7 @@ def cases():
         yield make_case("clip_not_reached", OPTIMIZERS["sgd"], SCHEDULES["constant"], 1e3, generator, dtype)
         for name, options in LOOKAHEAD.items():
             yield lookahead_case(name, options, generator, dtype)
+    for dtype in ("f64", "f32"):
+        for name, optimizer in MUON.items():
+            yield make_case(name, optimizer, SCHEDULES["cosine"], 0.0, generator, dtype, MUON_SHAPES)
+        yield make_case("groups_muon", {**MUON["muon"], "groups": GROUPS}, SCHEDULES["step"], 0.0, generator, dtype, MUON_SHAPES)

@@ -44,6 +44,7 @@ std::unique_ptr<Optimizer> make_optimizer(const json& o, std::vector<Tensor> par
     MuonOptions options{.lr = o.at("lr"), .aux_lr = o.at("aux_lr")};
     options.momentum = o.value("momentum", options.momentum);
     options.weight_decay = o.value("weight_decay", options.weight_decay);
+    options.normalize = o.value("normalize", options.normalize);
     options.newton_schulz.eps = o.value("eps", options.newton_schulz.eps);
     options.aux_momentum = o.value("aux_momentum", options.aux_momentum);
     options.aux_weight_decay = o.value("aux_weight_decay", options.aux_weight_decay);

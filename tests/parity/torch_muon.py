@@ -34,8 +34,9 @@ class Muon(torch.optim.Optimizer):
         aux_weight_decay=0.0,
         eps=1e-7,
         dtype=None,
+        normalize=True,
     ):
-        self.aux_factor, self.eps, self.dtype = aux_lr / lr, eps, dtype
+        self.aux_factor, self.eps, self.dtype, self.normalize = aux_lr / lr, eps, dtype, normalize
         self.of_filters = {"momentum": momentum, "weight_decay": weight_decay}
         self.of_others = {"momentum": aux_momentum, "weight_decay": aux_weight_decay}
         super().__init__(params, {"lr": lr, "momentum": None, "weight_decay": None})
@@ -61,6 +62,7 @@ class Muon(torch.optim.Optimizer):
         if not is_filter:
             parameter.add_(direction, alpha=-lr * self.aux_factor)
             return
-        parameter.mul_(len(parameter) ** 0.5 / parameter.norm())
+        if self.normalize:
+            parameter.mul_(len(parameter) ** 0.5 / parameter.norm())
         update = newton_schulz(direction.reshape(len(parameter), -1), eps=self.eps, dtype=self.dtype)
         parameter.mul_(1 - lr * decay).add_(update.view(parameter.shape), alpha=-lr)
