@@ -1,9 +1,11 @@
 // Muon: momentum whose steps are made orthogonal, for matrices and filters; SGD for all other parameters.
 #pragma once
 
+#include "tandem/core/stream.h"
 #include "tandem/optim/newton_schulz.h"
 #include "tandem/optim/optimizer.h"
 
+#include <typeinfo>
 #include <vector>
 
 namespace tandem::optim {
@@ -18,7 +20,7 @@ struct MuonOptions {
   /// that; the step then turns all matrices by like angles.
   bool normalize = true;
   /// dtype empty: bf16 for half parameters on a GPU, else f32 (f64 for f64). eps is added to the norm of what goes into
-  /// it, momentum times gradients: 1e-7 is meant for losses that are sums, and of a mean over B it is 1e-7 / B.
+  /// it, momentum times gradients: 1e-7 is meant for sums over 2000 images; for means, of any number, that is 5e-11.
   NewtonSchulzOptions newton_schulz = {};
   /// Of the parameters, those of two dimensions or more that Muon steps; none: all of four, which are filters of
   /// convolutions. Embeddings and a network's last layer are better off with SGD.
@@ -37,8 +39,8 @@ struct MuonOptions {
 ///   u = nesterov ? g + momentum * buffer : buffer
 ///   w <- w - lr * (newton_schulz(u) + weight_decay * w)
 /// and the others are stepped as by SGD, at a rate of lr() * aux_lr / lr of the options. All of it on the parameters'
-/// device: on a GPU nobody waits, but with a GradScaler for its check of the gradients. Matrices of one shape are
-/// multiplied together. Groups may have a rate, weight decay and momentum of their own, for matrices and others alike.
+/// device: on a GPU nobody waits, and a step can be recorded (prepare_replay()). Matrices of one shape are multiplied
+/// together. Groups may have a rate, weight decay and momentum of their own, for matrices and others alike.
 /// Jordan: "Muon: An optimizer for hidden layers in neural networks", 2024, and airbench94_muon.py of cifar10-airbench.
 /// (torch.optim.Muon takes matrices only, weighs gradients by 1 - momentum, and normalises no weights.) Example:
 ///     const Tensor filters = autograd::set_requires_grad(Tensor::full({8, 3, 3, 3}, 0.1));
@@ -56,13 +58,27 @@ class Muon : public Optimizer {
 
  protected:
   void update(std::span<const Update> updates) override;
+  /// Not for a class that is derived from this one, whose update() may do more.
+  bool looks_at_skip() const override { return typeid(*this) == typeid(Muon); }
+  bool looks_at_loss_scale() const override { return typeid(*this) == typeid(Muon); }
   void check_group(const ParameterGroup& group) const override;
+  kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
+  std::vector<kernels::StepFactors> more_factors(const ParameterGroup& group, double lr) const override;
 
  private:
+  /// What the matrices of a group are worked on in: on a GPU the same memory at each step, as the kernels' tables say.
+  struct Work {
+    Stream stream;
+    std::vector<Tensor> batches;       // of matrices
+    std::vector<Tensor> halves, wide;  // of each matrix: of the parameter's dtype, and of f32
+    kernels::TableCache momentum, steps;
+  };
+
   bool is_matrix(const Tensor& parameter) const;
-  void step_matrices(std::span<const Update* const> updates) const;
+  void step_matrices(std::span<const Update* const> updates, Work& work);
 
   MuonOptions options_;
+  std::vector<Work> work_;  // of parameters in no group, then of each group
 };
 
 }  // namespace tandem::optim

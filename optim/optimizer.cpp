@@ -140,10 +140,14 @@ Optimizer::ParameterState Optimizer::fresh_state(std::size_t index) const {
 
 kernels::StepFactors Optimizer::factors(const ParameterGroup& /*group*/, double lr) const { return {.lr = lr}; }
 
-Tensor Optimizer::control() {
+std::vector<kernels::StepFactors> Optimizer::more_factors(const ParameterGroup& /*group*/, double /*lr*/) const {
+  return {};
+}
+
+Tensor Optimizer::control(std::size_t kind) {
   require(current_.lr.has_value(), "{}: control() is for update(), which nobody has called", name_);
   current_.control = control_.row(current_.row, current_.device);
-  return current_.control;
+  return control_.row(kind * kept_.size() + current_.row, current_.device);
 }
 
 kernels::TableCache* Optimizer::table() {
@@ -163,15 +167,17 @@ bool Optimizer::is_due(std::size_t row, std::int64_t step) const {
 
 /// Of all groups before the first kernel, so that they are copied together.
 void Optimizer::set_factors(std::int64_t step) {
-  control_.resize(groups_.size() + 1);
   kept_.resize(groups_.size() + 1);
-  const double factor = loss_scale().defined() ? gradient_factor_ : gradient_factor();
-  for (std::size_t row = 0; row < control_.rows(); ++row) {
+  control_.resize(kept_.size() * (1 + more_factors(kNoGroup, 0.0).size()));
+  for (std::size_t row = 0; row < kept_.size(); ++row) {
     if (!is_due(row, step)) continue;
     const ParameterGroup& group = group_of_row(row);
-    kernels::StepFactors of_row = factors(group, lr_of(group, step));
-    of_row.gradient_factor = factor;
+    const double lr = lr_of(group, step);
+    kernels::StepFactors of_row = factors(group, lr);
+    of_row.gradient_factor = control_gradient_factor();
     control_.set(row, of_row);
+    std::size_t place = row;
+    for (const kernels::StepFactors& more : more_factors(group, lr)) control_.set(place += kept_.size(), more);
   }
 }
 
@@ -289,8 +295,8 @@ void Optimizer::take_step() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
   const std::int64_t step = next_step();
   set_factors(step);
-  if (WorkGraph::is_recording()) recorded_.assign(control_.rows(), {});
-  for (std::size_t row = 0; row < control_.rows(); ++row) update_group(row, step);
+  if (WorkGraph::is_recording()) recorded_.assign(kept_.size(), {});
+  for (std::size_t row = 0; row < kept_.size(); ++row) update_group(row, step);
   end_step();
 }
 

@@ -182,13 +182,21 @@ class Optimizer {
   /// Within update(): a kernels::LossScaleState on the parameters' device; undefined where gradients have none, or
   /// looks_at_loss_scale() says no.
   Tensor loss_scale() const { return looks_at_loss_scale() ? loss_scale_ : Tensor(); }
+  /// StepFactors::gradient_factor: the factor of gradients without that of loss_scale().
+  double control_gradient_factor() const { return loss_scale().defined() ? gradient_factor_ : gradient_factor(); }
 
   /// What changes from step to step for the parameters of a group, which has no options for those in none, at that
   /// learning rate; gradient_factor is set behind it. By default the rate alone.
   virtual kernels::StepFactors factors(const ParameterGroup& group, double lr) const;
-  /// Within update(): factors() in the memory of the parameters' device, for kernels that take a `control`. On a GPU
-  /// they are copied there, for all groups together, where a number has changed.
-  Tensor control();
+  /// Those of more kernels, for an update() of several that go by other numbers; gradient_factor is not set behind
+  /// these. As many for each group. By default none.
+  virtual std::vector<kernels::StepFactors> more_factors(const ParameterGroup& group, double lr) const;
+  /// Within update(): factors(), or, from 1 on, one of more_factors(), in the memory of the parameters' device, for
+  /// kernels that take a `control`. On a GPU they are copied there, for all groups together, where a number has
+  /// changed.
+  Tensor control(std::size_t kind = 0);
+  /// Within update(): which group it is, counted from 1; 0 for parameters in none.
+  std::size_t row() const { return current_.row; }
   /// Within update(): where the kernel that updates these parameters may keep its table.
   kernels::TableCache* table();
   /// Whether update() has kernels count the steps of parameters on a GPU. By default it has not.

@@ -11,6 +11,7 @@
 #include "tandem/kernels/optimizer/tensor_list.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/muon.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
@@ -22,8 +23,9 @@
 
 namespace tandem::test {
 
-enum class Rule : std::uint8_t { sgd, plain_sgd, dampened_sgd, adam, adamw, rmsprop };
+enum class Rule : std::uint8_t { sgd, plain_sgd, dampened_sgd, adam, adamw, rmsprop, muon };
 
+/// Those of a kernel that takes every number by value, too.
 inline constexpr std::array kRules{Rule::sgd,  Rule::plain_sgd, Rule::dampened_sgd,
                                    Rule::adam, Rule::adamw,     Rule::rmsprop};
 inline constexpr double kBaseLr = 0.03, kDecay = 0.013, kBiasFactor = 3.0, kBiasDecay = 0.27, kLossScale = 8.0;
@@ -63,6 +65,10 @@ inline std::unique_ptr<optim::Optimizer> make_changing(Rule rule, const std::vec
     case Rule::rmsprop:
       optimizer = std::make_unique<optim::RMSprop>(
           parameters, optim::RMSpropOptions{.lr = kBaseLr, .weight_decay = kDecay, .momentum = 0.9, .centered = true});
+      break;
+    case Rule::muon:
+      optimizer = std::make_unique<optim::Muon>(
+          parameters, optim::MuonOptions{.lr = kBaseLr, .weight_decay = kDecay, .aux_lr = 0.02});
       break;
   }
   optimizer->add_group({.parameters = {parameters[1]}, .lr_factor = kBiasFactor, .weight_decay = kBiasDecay});
@@ -145,6 +151,8 @@ struct ByValue {
           kernels::rmsprop_step(std::vector{kernels::RmspropItem{p, g, a, b, c, master}},
                                 {.lr = lr, .weight_decay = decay, .momentum = 0.9, .gradient_factor = factor});
           break;
+        case Rule::muon:
+          fail("there is no one kernel of Muon");
       }
     }
   }

@@ -1,9 +1,14 @@
 // Muon and Newton-Schulz on a GPU against the CPU, and in bf16.
 #include "tandem/autograd/variable.h"
+#include "tandem/core/work_graph.h"
+#include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/muon.h"
 #include "tests/optim/matrix_support.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/cuda_device.h"
+
+#include <memory>
+#include <set>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -90,4 +95,84 @@ TEST_CASE("Muon of half filters on a GPU orthogonalises in bf16", "[cuda][optimi
     CHECK(values.back() > 0.5 * 0.25);
     CHECK((muon.master(i).to_vector<float>() != single.master(i).to_vector<float>()));
   }
+}
+
+namespace {
+
+/// On a GPU, the third filter bank at a rate, a decay and a momentum of its own.
+std::unique_ptr<Muon> make_grouped(DType dtype, bool normalize, bool masters) {
+  const std::vector<Tensor> parameters = make_filters(dtype, kGpu);
+  auto muon = std::make_unique<Muon>(
+      parameters,
+      MuonOptions{.lr = 0.25, .weight_decay = 0.125, .normalize = normalize, .aux_lr = 0.5, .master_weights = masters});
+  muon->add_group({.parameters = {parameters[2]}, .lr_factor = 0.5, .weight_decay = 0.25, .momentum = 0.75});
+  return muon;
+}
+
+/// Those of a step, in the memory of the step before.
+void renew_gradients(const Muon& muon, std::uint32_t step) {
+  for (std::size_t i = 0; i < muon.parameters().size(); ++i) {
+    const Tensor& parameter = muon.parameters()[i];
+    const Tensor kept = autograd::grad(parameter);
+    set_gradient(parameter, 10 * step + static_cast<std::uint32_t>(i));
+    if (!kept.defined()) continue;
+    kept.copy_from(autograd::grad(parameter));
+    autograd::set_grad(parameter, kept);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a recorded step of Muon takes later steps at their rates and factors, bit for bit", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const DType dtype = GENERATE(DType::f32, DType::f16);
+  const bool normalize = GENERATE(true, false), masters = GENERATE(true, false);
+  CAPTURE(name_of(dtype), normalize, masters);
+  const auto eager = make_grouped(dtype, normalize, masters), replayed = make_grouped(dtype, normalize, masters);
+  std::unique_ptr<WorkGraph> graph;
+  for (std::uint32_t step = 1; step <= 8; ++step) {
+    for (Muon* const muon : {eager.get(), replayed.get()}) {
+      renew_gradients(*muon, step);
+      muon->set_lr_factor(step <= 3 ? 1.0 : 1.0 / step);
+      if (step > 3) muon->scale_gradients(1.0 / (1.0 + step));
+    }
+    eager->step();
+    if (step < 3) {
+      replayed->step();
+    } else if (step == 3) {
+      graph = std::make_unique<WorkGraph>(kGpu, [&] { replayed->step(); });
+    } else {
+      replayed->prepare_replay();
+    }
+    if (graph != nullptr) graph->launch();
+    REQUIRE(contents(*replayed) == contents(*eager));
+  }
+  CHECK(replayed->steps() == 8);
+}
+
+TEST_CASE("Muon skips on the GPU the steps that the host would have skipped, at changing rates", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const DType dtype = GENERATE(DType::f32, DType::bf16);
+  const bool normalize = GENERATE(true, false), masters = GENERATE(true, false);
+  CAPTURE(name_of(dtype), normalize, masters);
+  const std::set<std::uint32_t> bad{1, 3, 4};
+  const auto by_host = make_grouped(dtype, normalize, masters), by_gpu = make_grouped(dtype, normalize, masters);
+  optim::GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 1.0});
+  for (std::uint32_t step = 1; step <= 6; ++step) {
+    for (Muon* const muon : {by_host.get(), by_gpu.get()}) {
+      renew_gradients(*muon, step);
+      // In a parameter of the other group than the filters that must not move.
+      if (bad.contains(step)) autograd::grad(muon->parameters()[2]).fill(static_cast<double>(INFINITY));
+      muon->set_lr_factor(1.0 / step);
+    }
+    if (bad.contains(step)) {
+      by_host->skip_step();
+    } else {
+      by_host->step();
+    }
+    CHECK_FALSE(scaler.step(*by_gpu).is_known());
+    scaler.update();
+    if (step != 3) REQUIRE(contents(*by_gpu) == contents(*by_host));
+  }
+  CHECK(by_gpu->steps() == 3);
 }
