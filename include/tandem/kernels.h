@@ -29,6 +29,7 @@
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/gemm/batched_gemm.h"
 #include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/grouped_gemm.h"
 #include "tandem/kernels/gemm/linear.h"
 #include "tandem/kernels/instruction_set.h"
 #include "tandem/kernels/loss/add_scores.h"

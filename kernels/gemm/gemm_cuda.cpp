@@ -21,6 +21,10 @@ MatrixLibrary* select(GemmImpl impl, const Tensor& x, const Tensor& weight) {
 
 }  // namespace
 
+bool goes_to_library(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return select(GemmImpl::automatic, dtype, m, n, k) != nullptr;
+}
+
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   const std::int64_t depth = a.size(options.transpose_a ? 0 : 1);
   MatrixLibrary* const library = select(options.impl, c.dtype(), c.size(0), c.size(1), depth);

@@ -28,6 +28,8 @@ decltype(kernels::gemm) gemm;
 namespace cuda {
 /// f32, f16 and bf16, accumulated in float: by cuBLAS or by our tiles.
 decltype(kernels::gemm) gemm;
+/// Whether an automatic choice takes cuBLAS for a product of these sizes.
+bool goes_to_library(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k);
 namespace tile {
 decltype(kernels::gemm) gemm;
 }

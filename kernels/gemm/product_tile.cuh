@@ -109,19 +109,14 @@ __device__ float add_row(const float (&tile)[kDepth][kTile], int row, float sum)
   return sum;
 }
 
-/// One block per tile of the result and part of the depth, which is blockIdx.y.
+/// A block's tile of the result, summed up from `depth` to `depth_end`. All of its threads call it.
 template <int kTile, bool kVectors, typename A, typename B, typename Result>
-__global__ void __launch_bounds__(kTileThreads<kTile>)
-    tile_product(A a, B b, Result result, std::int64_t depth_end, std::int64_t part_depth, unsigned column_tiles) {
+__device__ void sum_tile(const A& a, const B& b, const Result& result, std::int64_t first_row,
+                         std::int64_t first_column, std::int64_t depth, std::int64_t depth_end) {
   // Two of each: while one is multiplied, the next is written, and one barrier a step is enough.
   TANDEM_SHARED(float, a_tiles, [2][kDepth][kTile]);
   TANDEM_SHARED(float, b_tiles, [2][kDepth][kTile]);
   using Mine = ThreadTile<kTile, kVectors>;
-  const std::int64_t first_row = std::int64_t{blockIdx.x / column_tiles} * kTile;
-  const std::int64_t first_column = std::int64_t{blockIdx.x % column_tiles} * kTile;
-  std::int64_t depth = blockIdx.y * part_depth;
-  if (depth + part_depth < depth_end) depth_end = depth + part_depth;
-
   Carrier<A, kTile, kVectors> from_a(a, first_row);
   Carrier<B, kTile, kVectors> from_b(b, first_column);
   from_a.fetch(depth, depth_end);
@@ -168,6 +163,17 @@ __global__ void __launch_bounds__(kTileThreads<kTile>)
   if constexpr (Result::kSumsRows) {
     if (sums_row) result.store_row_sum(first_row + my_row, row_sum);
   }
+}
+
+/// One block per tile of the result and part of the depth, which is blockIdx.y.
+template <int kTile, bool kVectors, typename A, typename B, typename Result>
+__global__ void __launch_bounds__(kTileThreads<kTile>)
+    tile_product(A a, B b, Result result, std::int64_t depth_end, std::int64_t part_depth, unsigned column_tiles) {
+  const std::int64_t first_row = std::int64_t{blockIdx.x / column_tiles} * kTile;
+  const std::int64_t first_column = std::int64_t{blockIdx.x % column_tiles} * kTile;
+  const std::int64_t depth = blockIdx.y * part_depth;
+  if (depth + part_depth < depth_end) depth_end = depth + part_depth;
+  sum_tile<kTile, kVectors>(a, b, result, first_row, first_column, depth, depth_end);
 }
 
 }  // namespace tandem::kernels

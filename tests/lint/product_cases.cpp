@@ -9,6 +9,8 @@
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/gemm/batched_gemm.h"
 #include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/grouped_gemm.h"
+#include "tandem/kernels/gemm/grouped_gemm_implementations.h"
 #include "tandem/kernels/gemm/linear.h"
 #include "tests/lint/lint.h"
 
@@ -58,6 +60,23 @@ std::vector<LintCase> batched_products() {
              [=] { kernels::batched_gemm(a, b, Out(c)); }});
       }
     }
+  }
+  return cases;
+}
+
+/// Grams of small matrices and of tall ones, as Newton-Schulz takes them, and what becomes of products of a library.
+std::vector<LintCase> grouped_products() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = ones({2, 64, 256}, dtype), gram = ones({2, 64, 64}, dtype);
+    const Tensor small = ones({1, 24, 36}, dtype), small_gram = ones({1, 24, 24}, dtype);
+    const kernels::GroupedProduct large{x, x.transpose(1, 2), Out(gram)};
+    const std::vector<kernels::GroupedProduct> grams{large, {small, small.transpose(1, 2), Out(small_gram)}};
+    cases.push_back({fmt::format("grouped_gemm of {} and {}", describe(x), describe(small)),
+                     [=] { kernels::grouped_gemm(grams, {.product = 2.0, .identity = 1.0}); }});
+    const kernels::GroupedProduct left{{}, {}, Out(gram), ones(gram.shape(), dtype)};
+    cases.push_back(
+        {"combine of " + describe(gram), [=] { kernels::cuda::combine(left, {.product = 2.0, .addend = 1.0}); }});
   }
   return cases;
 }
@@ -240,7 +259,7 @@ std::vector<LintCase> warpgroup_convolutions() {
 }
 
 const RegisterLint register_products("products", products), register_batched("batched products", batched_products),
-    register_convolutions("convolutions", convolutions),
+    register_grouped("grouped products", grouped_products), register_convolutions("convolutions", convolutions),
     register_tensor_core_convolutions("tensor core convolutions", tensor_core_convolutions),
     register_more_on_tensor_cores("more on tensor cores", more_on_tensor_cores),
     register_stationary_convolutions("stationary convolutions", stationary_convolutions),
