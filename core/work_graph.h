@@ -33,9 +33,6 @@ class WorkGraph {
   /// launches never overlap, whatever their streams.
   void launch() const;
 
-  /// True while this thread records work, within the constructor.
-  static bool is_recording();
-
   /// The cudaGraphExec_t.
   void* native() const { return graph_.get(); }
 

@@ -6,12 +6,10 @@
 #include "tandem/core/describe.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
-#include "tandem/kernels/elementwise/add.h"
 #include "tandem/kernels/elementwise/binary.h"
 #include "tandem/kernels/elementwise/mul.h"
-#include "tandem/kernels/elementwise/scale.h"
 #include "tandem/kernels/elementwise/unary.h"
-#include "tandem/kernels/gemm/batched_gemm.h"
+#include "tandem/kernels/gemm/grouped_gemm.h"
 #include "tandem/kernels/reduce/sum_to.h"
 
 #include <algorithm>
@@ -25,20 +23,6 @@ constexpr std::string_view kName = "newton_schulz";
 
 Tensor empty_as(const Tensor& model, const Shape& shape) {
   return Tensor::empty(shape, {.dtype = model.dtype(), .device = model.device()});
-}
-
-Tensor product(const Tensor& a, const Tensor& b) {
-  Shape shape = a.shape();
-  shape[-1] = b.size(-1);
-  const Tensor c = empty_as(a, shape);
-  kernels::batched_gemm(a, b, Out(c));
-  return c;
-}
-
-/// y <- factor x + y, and x becomes factor x.
-void add_scaled(const Tensor& x, double factor, const Tensor& y) {
-  kernels::scale(x, factor, Out(x));
-  kernels::add(x, y, Out(y));
 }
 
 /// Each matrix divided by its norm plus eps. Not in place, and dense.
@@ -76,20 +60,37 @@ Tensor newton_schulz(const Tensor& matrices, const NewtonSchulzOptions& options)
   const MemoryTagScope scope(MemoryTag::workspace);
   const DType wide = matrices.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor given = autograd::cast(matrices.detach(), wide);
-  Tensor x = autograd::cast(divided_by_norm(given, options.eps), options.dtype.value_or(wide));
+  const Tensor x = autograd::cast(divided_by_norm(given, options.eps), options.dtype.value_or(wide));
+  const std::int64_t rows = x.size(-2), columns = x.size(-1), size = rows * columns;
+  const Tensor last = newton_schulz_steps({x.view({size == 0 ? 0 : x.numel() / size, rows, columns})}, options).front();
+  return autograd::cast(last.view(matrices.shape()), matrices.dtype());
+}
+
+std::vector<Tensor> newton_schulz_steps(std::vector<Tensor> x, const NewtonSchulzOptions& options) {
+  check_newton_schulz(kName, options);
+  for (const Tensor& each : x)
+    require(each.defined() && each.rank() == 3 && each.is_dense(Layout::row_major),
+            "{}: steps need dense matrices [n, R, C], got {}", kName, each);
+  const MemoryTagScope scope(MemoryTag::workspace);
   const auto& [a, b, c] = options.coefficients;
-  const bool is_tall = x.size(-2) > x.size(-1);
   for (std::int64_t step = 0; step < options.steps; ++step) {
-    const Tensor transposed = x.transpose(-2, -1);
-    const Tensor gram = is_tall ? product(transposed, x) : product(x, transposed);
-    const Tensor factor = product(gram, gram);
-    kernels::scale(factor, c, Out(factor));
-    add_scaled(gram, b, factor);
-    const Tensor moved = is_tall ? product(x, factor) : product(factor, x);
-    add_scaled(x, a, moved);
-    x = moved;
+    // a X + (b A + c A A) X is (a I + b A + c A A) X, or, from the other side, X (a I + b A + c A A).
+    std::vector<kernels::GroupedProduct> grams, factors, moved;
+    for (const Tensor& each : x) {
+      const bool is_tall = each.size(1) > each.size(2);
+      const std::int64_t rank = std::min(each.size(1), each.size(2));
+      const Tensor transposed = each.transpose(1, 2), gram = empty_as(each, {each.size(0), rank, rank});
+      const Tensor factor = empty_as(gram, gram.shape()), next = empty_as(each, each.shape());
+      grams.push_back({is_tall ? transposed : each, is_tall ? each : transposed, Out(gram)});
+      factors.push_back({gram, gram, Out(factor), gram});
+      moved.push_back({is_tall ? each : factor, is_tall ? factor : each, Out(next)});
+    }
+    kernels::grouped_gemm(grams);
+    kernels::grouped_gemm(factors, {.product = c, .addend = b, .identity = a});
+    kernels::grouped_gemm(moved);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = moved[i].c.tensor();
   }
-  return autograd::cast(x, matrices.dtype());
+  return x;
 }
 
 }  // namespace tandem::optim

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace tandem::optim {
 
@@ -33,5 +34,10 @@ void check_newton_schulz(std::string_view who, const NewtonSchulzOptions& option
 ///     const Tensor m = Tensor::full({2, 16, 27}, 0.5);
 ///     const Tensor x = newton_schulz(m, {.steps = 5});  // [2, 16, 27]
 Tensor newton_schulz(const Tensor& matrices, const NewtonSchulzOptions& options = {});
+
+/// The same for matrices that were divided by their norms: of each X [n, R, C] the last X, in the dtype that it has.
+/// All of one floating dtype and device, row-major; options.eps and options.dtype have no say. On a GPU three launches
+/// a step for all of up to 16 X, whatever their sizes (grouped_gemm.h). Throws Error for other tensors and options.
+std::vector<Tensor> newton_schulz_steps(std::vector<Tensor> x, const NewtonSchulzOptions& options = {});
 
 }  // namespace tandem::optim

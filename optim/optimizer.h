@@ -195,8 +195,6 @@ class Optimizer {
   /// kernels that take a `control`. On a GPU they are copied there, for all groups together, where a number has
   /// changed.
   Tensor control(std::size_t kind = 0);
-  /// Within update(): which group it is, counted from 1; 0 for parameters in none.
-  std::size_t row() const { return current_.row; }
   /// Within update(): where the kernel that updates these parameters may keep its table.
   kernels::TableCache* table();
   /// Whether update() has kernels count the steps of parameters on a GPU. By default it has not.

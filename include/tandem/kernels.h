@@ -42,6 +42,7 @@
 #include "tandem/kernels/optimizer/all_finite.h"
 #include "tandem/kernels/optimizer/lookahead.h"
 #include "tandem/kernels/optimizer/loss_scale.h"
+#include "tandem/kernels/optimizer/muon.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/optimizer/sgd.h"

@@ -2,9 +2,9 @@
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/optimizer/norm_implementations.h"
+#include "tandem/kernels/optimizer/sum_of_squares.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 
-#include <array>
 #include <numeric>
 
 namespace tandem::kernels {
@@ -12,21 +12,6 @@ namespace tandem::kernels {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 13;
-
-/// Sums in double, as several sums side by side for the vector units.
-template <typename T>
-double squares(const T* values, std::int64_t count) {
-  constexpr std::int64_t kSums = 16;
-  std::array<double, kSums> sums{};
-  for (std::int64_t start = 0; start < count; start += kSums) {
-    const std::int64_t length = std::min(kSums, count - start);
-    for (std::int64_t i = 0; i < length; ++i) {
-      const auto value = static_cast<double>(values[start + i]);
-      sums[static_cast<std::size_t>(i)] += value * value;
-    }
-  }
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
 
 }  // namespace
 
@@ -52,7 +37,7 @@ double squared_norm(std::span<const Tensor> tensors) {
       const Tensor& tensor = tensors[chunks[i].item];
       dispatch_floating(tensor.dtype(), kOp, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        partial[i] = squares(tensor.data<T>() + chunks[i].begin, chunks[i].end - chunks[i].begin);
+        partial[i] = detail::sum_of_squares(tensor.data<T>() + chunks[i].begin, chunks[i].end - chunks[i].begin);
       });
     }
   });

@@ -6,9 +6,11 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/muon.h"
 #include "tandem/simulator/settings.h"
 #include "tests/lint/lint.h"
 
+#include <functional>
 #include <regex>
 
 namespace tandem::test {
@@ -52,10 +54,31 @@ std::string without_namespaces(const std::string& kernel) {
   return std::regex_replace(kernel, std::regex("\\(anonymous namespace\\)::|\\w+::"), "");
 }
 
+/// That the work launches these kernels, and no others.
+void check_launches(const std::vector<Expected>& expected, const std::function<void()>& work) {
+  simulator::settings().lint = false;
+  const std::map<std::string, std::uint64_t> before = launches_so_far();
+  traffic_of(work);
+  std::vector<std::uint64_t> launches(expected.size());
+  for (auto [kernel, count] : launches_so_far()) {
+    if (const auto found = before.find(kernel); found != before.end()) count -= found->second;
+    if (count == 0) continue;
+    const std::string name = without_namespaces(kernel);
+    INFO(name << ", launched " << count << " times");
+    const auto found = std::find_if(expected.begin(), expected.end(),
+                                    [&](const Expected& e) { return std::regex_match(name, std::regex(e.kernels)); });
+    CHECK(found != expected.end());
+    if (found != expected.end()) launches[static_cast<std::size_t>(found - expected.begin())] += count;
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO(expected[i].kernels << ": " << expected[i].why);
+    CHECK(launches[i] == expected[i].launches);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a training step launches no pass for bias, ReLU or casts", "[lint][step]") {
-  simulator::settings().lint = false;
   const auto model = layers::make_model({.name = "vgg_lite"});
   autograd::use_products_of(autograd::Precision::fp16, kGpu);
   model->to(kGpu);
@@ -64,28 +87,34 @@ TEST_CASE("a training step launches no pass for bias, ReLU or casts", "[lint][st
   optim::GradScaler scaler({.mode = optim::LossScaling::dynamic});
   const Tensor images = ones({2, 3, 32, 32}, DType::f16), labels = ones({2}, DType::i64);
 
-  const std::map<std::string, std::uint64_t> before = launches_so_far();
-  traffic_of([&] {
+  check_launches(kStep, [&] {
     optimizer.zero_grad();
     const Tensor loss = autograd::softmax_cross_entropy((*model)(images), labels);
     autograd::backward(loss, Tensor::full({}, scaler.scale(), loss.options()));
     scaler.step(optimizer);
   });
+}
 
-  std::vector<std::uint64_t> launches(kStep.size());
-  for (auto [kernel, count] : launches_so_far()) {
-    if (const auto found = before.find(kernel); found != before.end()) count -= found->second;
-    if (count == 0) continue;
-    const std::string name = without_namespaces(kernel);
-    INFO(name << ", launched " << count << " times");
-    const auto expected = std::find_if(
-        kStep.begin(), kStep.end(), [&](const Expected& e) { return std::regex_match(name, std::regex(e.kernels)); });
-    CHECK(expected != kStep.end());
-    if (expected != kStep.end()) launches[static_cast<std::size_t>(expected - kStep.begin())] += count;
-  }
-  for (std::size_t i = 0; i < kStep.size(); ++i) {
-    INFO(kStep[i].kernels << ": " << kStep[i].why);
-    CHECK(launches[i] == kStep[i].launches);
+TEST_CASE("a step of Muon launches as many kernels for six matrices of four shapes as for one", "[lint][step]") {
+  const std::vector<Expected> expected{
+      {"muon_momentum", 1, "momentum, and sums of squares"},
+      {"muon_divide", 1, "by the norms, and rounding"},
+      {"grouped_tiles<.*", 9, "three products of each of three rounds"},
+      {"muon_apply", 1, "scales and steps the weights"},
+      {"sgd", 1, "all that are no matrices"},
+  };
+  // The shapes of airbench94, of a fourth of its width, and with fewer inputs of the largest.
+  std::vector<Tensor> parameters;
+  for (const Shape& shape : {Shape{16, 6, 3, 3}, Shape{16, 16, 3, 3}, Shape{64, 4, 3, 3}, Shape{64, 8, 3, 3},
+                             Shape{64, 8, 3, 3}, Shape{64, 8, 3, 3}, Shape{16}, Shape{64}, Shape{10, 64}})
+    parameters.push_back(autograd::set_requires_grad(ones(shape, DType::f32)));
+  for (const DType products : {DType::f32, DType::bf16}) {
+    optim::Muon muon(parameters, {.newton_schulz = {.dtype = products}});
+    for (int step = 0; step < 2; ++step) {  // tables of others are there then
+      for (const Tensor& parameter : parameters) autograd::set_grad(parameter, ones(parameter.shape(), DType::f32));
+      if (step == 0) muon.step();
+    }
+    check_launches(expected, [&] { muon.step(); });
   }
 }
 

@@ -80,8 +80,8 @@ inline std::vector<double> singular_values(const Matrix& m) {
 /// Of the Frobenius norm of the error of Newton-Schulz with the default coefficients, from a matrix of which each
 /// element is off by `given` times its size. No singular value leaves [0, 1.21] on the way, and there neither the
 /// polynomial's slope nor its secants are above a = 3.4445, which is what each step multiplies errors by. To these it
-/// adds its own, for an n-term sum of products n times the unit roundoff of the sum of magnitudes. Twice that, for what
-/// is of second order.
+/// adds its own, for an n-term sum of products n times the unit roundoff of the sum of magnitudes, of (a I + b A + c A
+/// A) X as well as of a X + (b A + c A A) X. Twice that, for what is of second order.
 inline double newton_schulz_bound(std::int64_t rows, std::int64_t columns, std::int64_t steps, double unit,
                                   double given = 0.0) {
   constexpr double kA = 3.4445, kB = 4.7750, kC = 2.0315, kLargest = 1.21;
@@ -92,7 +92,7 @@ inline double newton_schulz_bound(std::int64_t rows, std::int64_t columns, std::
   const double of_factor = (kB + 2.0 * kC * kLargest * kLargest) * of_gram +
                            kC * (rank + 1.0) * unit * kLargest * kLargest * norm * norm + 3.0 * unit * factor;
   const double fresh =
-      kLargest * of_factor + (rank + 1.0) * unit * factor * norm + 3.0 * unit * (kA * norm + kLargest * factor);
+      kLargest * of_factor + (rank + 1.0) * unit * (factor + kA) * norm + 3.0 * unit * (kA * norm + kLargest * factor);
   double error = 8.0 * unit + 2.0 * given;
   for (std::int64_t step = 0; step < steps; ++step) error = kA * error + fresh;
   return 2.0 * error;

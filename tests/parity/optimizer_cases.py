@@ -120,7 +120,7 @@ def newton_schulz_error(rows, columns, steps, error):
     gram = (depth + 1) * norm**2
     factor = norm * (b * largest + c * largest**3)
     of_factor = (b + 2 * c * largest**2) * gram + c * (rank + 1) * largest**2 * norm**2 + 3 * factor
-    fresh = largest * of_factor + (rank + 1) * factor * norm + 3 * (a * norm + largest * factor)
+    fresh = largest * of_factor + (rank + 1) * (factor + a) * norm + 3 * (a * norm + largest * factor)
     for _ in range(steps):
         error = a * error + fresh
     return error
