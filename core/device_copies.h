@@ -26,10 +26,12 @@ class DeviceCopies {
   DeviceCopies(std::string_view owner, DType dtype) : owner_(owner), dtype_(dtype) {}
 
   /// Copies are the one owner's: one that is made from another begins without any, and one that is assigned to keeps
-  /// its own.
+  /// its own. They move with their owner.
   /// @{
   DeviceCopies(const DeviceCopies& other) : owner_(other.owner_), dtype_(other.dtype_) {}
   DeviceCopies& operator=(const DeviceCopies& /*other*/) { return *this; }
+  DeviceCopies(DeviceCopies&&) = default;
+  DeviceCopies& operator=(DeviceCopies&&) = default;
   ~DeviceCopies() = default;
   /// @}
 
