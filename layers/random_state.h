@@ -24,8 +24,10 @@ struct RandomDraw {
 /// masks for their different samples. The trainer sets the step before each forward pass, so that a resumed run draws
 /// what the uninterrupted one would have drawn. A loop that never sets it stays in step 0, where uses go on:
 /// reproducible from its start. A WorkGraph (core/work_graph.h) repeats the uses that were recorded, and its kernels
-/// read which step it is: set_step() and upload() before each launch. Steps that begin within the recorded work, as
-/// those of micro-batches do, count on from there. Not for use by several threads. Example:
+/// read which step it is: set_step() and upload() before each launch. It reads where this was when it was recorded:
+/// another state of the model (Module::set_random_state), another one assigned to this, and step_on() on another stream
+/// end its use. Steps that begin within the recorded work, as those of micro-batches do, count on from there. Not for
+/// use by several threads. Example:
 ///     #include "tandem/layers/dropout.h"
 ///     const auto state = std::make_shared<RandomState>(1);
 ///     Dropout network(0.5);  // or any module

@@ -17,6 +17,8 @@ GradientPlaces::GradientPlaces(std::vector<Tensor> parameters, HalfGradients hal
   std::vector<DType> dtypes;
   std::vector<std::int64_t> begins;
   std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    require(parameters[i].defined(), "gradient places: parameter {} is undefined", i);
   for (const Tensor& parameter : parameters) {
     require(parameter.device() == device, "gradient places: {} is on {}, and the first parameter on {}", parameter,
             name_of(parameter.device()), name_of(device));
@@ -39,6 +41,10 @@ GradientPlaces::GradientPlaces(std::vector<Tensor> parameters, HalfGradients hal
     places_.push_back(Tensor::on(all.storage(), {bytes / size_of(dtypes[i])}, dtypes[i])
                           .as_strided(parameter.shape(), strides, begins[i] / size_of(dtypes[i])));
   }
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      require(!parameters[i].is_same(parameters[j]), "gradient places: parameters {} and {} are the same one, {}", j, i,
+              parameters[i]);
   parameters_ = std::move(parameters);
   for (std::size_t i = 0; i < parameters_.size(); ++i) autograd::set_gradient_place(parameters_[i], places_[i]);
 }

@@ -28,9 +28,9 @@ enum class HalfGradients : std::uint8_t { as_parameters, in_f32 };
 ///     const double gradient = places.place(0).item();                 // 6
 class GradientPlaces {
  public:
-  /// Of parameters on one device. Throws Error for none, for several devices, for one that is no floating leaf, and for
-  /// one whose gradients have a place already, as those of DistributedDataParallel on several ranks have: those places
-  /// stay, too.
+  /// Of parameters on one device. Throws Error for none, for several devices, for one that is given twice, undefined or
+  /// no floating leaf, and for one whose gradients have a place already, as those of DistributedDataParallel on several
+  /// ranks have: those places stay, too.
   explicit GradientPlaces(std::vector<Tensor> parameters, HalfGradients half = HalfGradients::as_parameters);
   /// Gradients that are there keep the memory; later ones get memory of their own.
   ~GradientPlaces();

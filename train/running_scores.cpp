@@ -31,7 +31,7 @@ bool RunningScores::add_on_device(const Tensor& loss, const Tensor& output, cons
     sums_ = kernels::make_score_sums(loss.device(), {so_far.loss_sum, step_loss_, so_far.correct, so_far.count});
   }
   scoring_.add_on_device(loss, output, labels, examples, std::exchange(begins_step_, false), Out(sums_));
-  labels_.push_back({labels, output.rank() == 2 ? output.size(1) : 0});
+  if (scoring_.checks_labels()) labels_.push_back({labels, output.rank() == 2 ? output.size(1) : 0});
   return true;
 }
 

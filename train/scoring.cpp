@@ -141,7 +141,7 @@ void Scoring::add_on_device(const Tensor& loss, const Tensor& output, const Tens
 }
 
 void Scoring::check_labels(const Tensor& labels, std::int64_t classes) const {
-  if (loss_ == nullptr && !mixes_) kernels::require_labels(labels, classes);
+  if (checks_labels()) kernels::require_labels(labels, classes);
 }
 
 double Scoring::accuracy(const Metrics& metrics) const { return loss_ == nullptr ? metrics.accuracy() : std::nan(""); }

@@ -93,6 +93,8 @@ class Scoring {
   /// check_labels() says so.
   void add_on_device(const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t examples,
                      bool begins_step, const Out& sums) const;
+  /// Whether check_labels() looks at labels: without a loss function, where they are no probabilities.
+  bool checks_labels() const { return loss_ == nullptr && !mixes_; }
   /// Throws Error for labels outside of the classes, where those are what a loss that is not finite may come from.
   void check_labels(const Tensor& labels, std::int64_t classes) const;
 

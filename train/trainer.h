@@ -164,7 +164,8 @@ class Trainer {
   /// evaluation mode is set to training; in one that is training, modules set to evaluation stay frozen. Throws Error
   /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
   /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
-  /// all ranks throw it. Throws AgreedError where forward() has put another tensor in the place of a buffer
+  /// all ranks throw it; but a label outside of the classes is told one step later on a GPU, by when it has made the
+  /// weights NaN. Throws AgreedError where forward() has put another tensor in the place of a buffer
   /// (Module::register_buffer()). Collective.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
@@ -172,7 +173,8 @@ class Trainer {
   /// which has figures of test also where only validation was evaluated before. Early stopping counts from here.
   /// Ends early, with a record that is `diverged`, where the loss of a step is not finite or too many steps in a row
   /// are skipped (TrainerOptions::max_skipped_steps); the observer is given that record, too. Ranks that have an
-  /// observer's `stop` on one of them end behind that very step; others behind the next step record, or with the epoch.
+  /// observer's `stop` on one of them end behind that very step, on a GPU behind the next; others behind the next step
+  /// record, or with the epoch.
   /// Throws Error for a label outside of the model's classes, on every device. Collective.
   EpochRecord run(const TrainObserver& observer);
 
@@ -318,7 +320,7 @@ class Trainer {
   RunningScores epoch_scores_{scoring_};  // of this rank, in canonical mode of all, since that epoch began
   bool all_know_ = false;                 // that some rank has a step in that epoch whose loss is not finite
   SkippedInARow skipped_in_a_row_;
-  double loss_scale_ = 1.0;  // of the last step
+  double loss_scale_ = 1.0;  // of the last step that was reported or had an L1 penalty
   bool may_stop_ = false;    // some rank is asked behind each step
   PhaseTimer phases_;        // of the epoch in work
   std::vector<LayerNorms> layer_norms_;

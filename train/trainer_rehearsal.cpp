@@ -40,6 +40,7 @@ void Trainer::rehearse(std::int64_t steps) {
                         batch->count());
     }
   }
+  epoch_scores_.all();  // a label outside of the classes is told
   load_state_dict(state);
   is_resumed_ = was_resumed;
   epoch_seconds_before_ = seconds;

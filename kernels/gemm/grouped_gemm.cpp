@@ -29,6 +29,8 @@ void check(const GroupedProduct& product, const Tensor& first) {
   require(c.is_dense(Layout::row_major), "{}: c {} with strides {} must be dense; make it contiguous()", kOp,
           c.tensor(), c.strides());
   require_one_device(kOp, first, a, b, c.tensor(), addend);
+  require(c.numel() == 0 || (c.raw_data() != a.raw_data() && c.raw_data() != b.raw_data()),
+          "{}: c {} must not be a or b itself", kOp, c.tensor());
   if (!addend.defined()) return;
   require(addend.shape() == c.shape() && addend.dtype() == c.dtype() && addend.is_dense(Layout::row_major) &&
               (addend.raw_data() != c.raw_data() || c.numel() == 0),

@@ -8,7 +8,8 @@
 namespace tandem::kernels {
 
 /// One of a group, and of it a batch: c[n, M, N] of a[n, M, K] and b[n, K, N], of any strides. c is dense and
-/// row-major, and so is what is added to it, which is like c, and not c itself; nothing where it is undefined.
+/// row-major, and so is what is added to it, which is like c; nothing where it is undefined. c shares no memory with
+/// what is read for it or for another product of the group.
 struct GroupedProduct {
   Tensor a, b;
   Out c;

@@ -147,6 +147,7 @@ TEST_CASE("grouped_gemm refuses what is no group of products, in one line") {
   CHECK_THAT(refused({x, in(DType::f64, y), Out(c)}), ContainsText("must be of one floating dtype"));
   CHECK_THAT(refused({x, y, Out(c.transpose(1, 2))}), ContainsText("must be dense"));
   CHECK_THAT(refused({x, y, Out(c), c}), ContainsText("and not c itself"));
+  CHECK_THAT(refused({c, c, Out(c)}), ContainsText("grouped_gemm: c f32[1, 2, 2] must not be a or b itself"));
   CHECK_THAT(refused({x, y, Out(c), x}), ContainsText("what is added must be a dense tensor like c"));
 }
 

@@ -91,6 +91,10 @@ TEST_CASE("places of gradients refuse what has none, and say whose gradient is e
   CHECK_THAT(error_of([] { GradientPlaces({}); }), ContainsText("gradient places: there are no parameters"));
   CHECK_THAT(error_of([] { GradientPlaces({Tensor::zeros({2}, {.dtype = DType::i64})}); }),
              ContainsText("i64[2] is no floating leaf"));
+  CHECK_THAT(error_of([&] { GradientPlaces({leaves[0], Tensor()}); }),
+             ContainsText("gradient places: parameter 1 is undefined"));
+  CHECK_THAT(error_of([&] { GradientPlaces({leaves[0], leaves[1], leaves[0]}); }),
+             ContainsText("gradient places: parameters 0 and 2 are the same one, f16["));
   const GradientPlaces places(leaves);
   CHECK_THAT(error_of([&] { GradientPlaces(std::vector{leaves}); }), ContainsText("has a place already"));
   CHECK_THAT(error_of([&] { places.place(leaves.size()); }), ContainsText("there is no parameter"));

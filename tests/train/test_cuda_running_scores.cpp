@@ -207,3 +207,30 @@ TEST_CASE("a label outside of the classes is named one step later", "[cuda][trai
   CHECK(steps == 3);
   CHECK(run.trainer->steps_done() == 3);
 }
+
+TEST_CASE("a rehearsal tells of a label outside of the classes in its last step", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  Run run({.epochs = 1}, false);
+  std::int64_t batches = 0;
+  run.model.register_forward_hook([&](layers::Module&, const Tensor&, const Tensor& output) {
+    return ++batches == 2 ? autograd::narrow(output, 1, 0, 1) : Tensor();
+  });
+  CHECK_THAT(error_of([&] { run.trainer->rehearse(2); }), ContainsText("outside of the 1 classes"));
+}
+
+TEST_CASE("labels are kept for the next step only where they are looked at", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const train::Scoring classes, own([](const Tensor& output, const Tensor&) { return autograd::mean(output); });
+  for (const bool has_classes : {true, false}) {
+    const train::Scoring& scoring = has_classes ? classes : own;
+    train::RunningScores scores(scoring);
+    const Tensor output = Tensor::zeros({2, 4}, {.device = kGpu});
+    const Tensor labels = Tensor::zeros({2}, {.dtype = DType::i64, .device = kGpu});
+    scores.begin_step();
+    REQUIRE(scores.add_on_device(scoring.loss(output, labels), output, labels, 2));
+    scores.end_step(1);
+    CHECK(labels.is_sole_owner() != has_classes);
+    scores.all();
+    CHECK(labels.is_sole_owner());
+  }
+}
