@@ -93,8 +93,7 @@ kernels::StepFactors Muon::factors(const ParameterGroup& group, double lr) const
 std::vector<kernels::StepFactors> Muon::more_factors(const ParameterGroup& group, double lr) const {
   return {{.lr = options_.lr > 0.0 ? lr / options_.lr * options_.aux_lr : 0.0,
            .momentum = group.momentum.value_or(options_.aux_momentum),
-           .weight_decay = group.weight_decay.value_or(options_.aux_weight_decay),
-           .gradient_factor = control_gradient_factor()}};
+           .weight_decay = group.weight_decay.value_or(options_.aux_weight_decay)}};
 }
 
 void Muon::update(std::span<const Update> updates) {
@@ -114,6 +113,7 @@ void Muon::update(std::span<const Update> updates) {
                              .nesterov = options_.aux_nesterov,
                              .skip = skip(),
                              .control = control(kOthers),
+                             .loss_scale = loss_scale(),
                              .table = table()});
 }
 
@@ -152,7 +152,8 @@ void Muon::step_matrices(std::span<const Update* const> updates) {
                                      .normalize = options_.normalize,
                                      .eps = options_.newton_schulz.eps,
                                      .skip = skip(),
-                                     .control = control(kMatrices)};
+                                     .control = control(kMatrices),
+                                     .loss_scale = loss_scale()};
   const Tensor squares = kernels::muon_matrices(items, options);
 
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {

@@ -61,6 +61,7 @@ class Muon : public Optimizer {
   void update(std::span<const Update> updates) override;
   /// Not for a class that is derived from this one, whose update() may do more.
   bool looks_at_skip() const override { return typeid(*this) == typeid(Muon); }
+  bool looks_at_loss_scale() const override { return typeid(*this) == typeid(Muon); }
   void check_group(const ParameterGroup& group) const override;
   kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
   std::vector<kernels::StepFactors> more_factors(const ParameterGroup& group, double lr) const override;

@@ -169,15 +169,17 @@ bool Optimizer::is_due(std::size_t row, std::int64_t step) const {
 void Optimizer::set_factors(std::int64_t step) {
   kept_.resize(groups_.size() + 1);
   control_.resize(kept_.size() * (1 + more_factors(kNoGroup, 0.0).size()));
+  const double gradient_factor = control_gradient_factor();  // once, as it may wait for a GPU
   for (std::size_t row = 0; row < kept_.size(); ++row) {
     if (!is_due(row, step)) continue;
     const ParameterGroup& group = group_of_row(row);
     const double lr = lr_of(group, step);
-    kernels::StepFactors of_row = factors(group, lr);
-    of_row.gradient_factor = control_gradient_factor();
-    control_.set(row, of_row);
-    std::size_t place = row;
-    for (const kernels::StepFactors& more : more_factors(group, lr)) control_.set(place += kept_.size(), more);
+    std::vector<kernels::StepFactors> of_row = more_factors(group, lr);
+    of_row.insert(of_row.begin(), factors(group, lr));
+    for (std::size_t kind = 0; kind < of_row.size(); ++kind) {
+      of_row[kind].gradient_factor = gradient_factor;
+      control_.set(kind * kept_.size() + row, of_row[kind]);
+    }
   }
 }
 

@@ -188,8 +188,8 @@ class Optimizer {
   /// What changes from step to step for the parameters of a group, which has no options for those in none, at that
   /// learning rate; gradient_factor is set behind it. By default the rate alone.
   virtual kernels::StepFactors factors(const ParameterGroup& group, double lr) const;
-  /// Those of more kernels, for an update() of several that go by other numbers; gradient_factor is not set behind
-  /// these. As many for each group. By default none.
+  /// Those of more kernels, for an update() of several that go by other numbers, as many for each group; also of these
+  /// gradient_factor is set behind it. By default none.
   virtual std::vector<kernels::StepFactors> more_factors(const ParameterGroup& group, double lr) const;
   /// Within update(): factors(), or, from 1 on, one of more_factors(), in the memory of the parameters' device, for
   /// kernels that take a `control`. On a GPU they are copied there, for all groups together, where a number has

@@ -3,6 +3,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/muon_implementations.h"
 #include "tandem/kernels/optimizer/sum_of_squares.h"
 #include "tandem/kernels/optimizer/update.h"
@@ -30,6 +31,7 @@ void check_items(std::string_view op, std::span<const MuonItem> items, const Muo
   }
   check_skip(op, options.skip, items.front().parameter.device());
   check_control(op, options.control, items.front().parameter.device());
+  check_loss_scale(op, options.loss_scale, items.front().parameter.device());
 }
 
 /// Calls body(item, its part, begin, end) for all parts of all items; the number of a part counts over all items.
@@ -86,7 +88,7 @@ void direct(const MuonItem& item, const MuonOptions& options, const StepFactors&
 
 void matrices_on_cpu(std::span<const MuonItem> items, const MuonOptions& options, std::span<const Out> directions,
                      const Out& squares) {
-  const StepFactors step = factors_on_cpu(options.control, factors_of(options));
+  const StepFactors step = factors_on_cpu(options.control, factors_of(options), options.loss_scale);
   for_each_part_of(items, [&](std::size_t index, std::int64_t part, std::int64_t begin, std::int64_t end) {
     const MuonItem& item = items[index];
     double* const sums = squares.data<double>() + 2 * part;

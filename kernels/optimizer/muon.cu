@@ -210,8 +210,9 @@ void muon_matrices(std::span<const MuonItem> items, const MuonOptions& options, 
                    const Out& squares) {
   const cudaStream_t stream = tandem::cuda::current_stream(items.front().parameter);
   for_each_table(items, options, directions, [&](const MuonTable& table, unsigned blocks) {
-    launch(muon_momentum, {blocks, kListThreads}, stream, table, factors_view(options.control, factors_of(options)),
-           options.nesterov, options.normalize, squares.data<double>(), skip_pointer(options.skip));
+    launch(muon_momentum, {blocks, kListThreads}, stream, table,
+           factors_view(options.control, factors_of(options), options.loss_scale), options.nesterov, options.normalize,
+           squares.data<double>(), skip_pointer(options.skip));
     launch(muon_divide, {blocks, kListThreads}, stream, table, options.eps, squares.data<double>());
   });
 }

@@ -20,6 +20,9 @@ struct MuonOptions {
   /// f64[kStepFactors] on the device of the items, a StepFactors: in place of lr, momentum, weight_decay and
   /// gradient_factor where it is defined. Whether there are momentum buffers is still up to `momentum`.
   Tensor control{};
+  /// A LossScaleState on the device of the items (kernels/optimizer/loss_scale.h), times whose inverse gradient_factor
+  /// counts; undefined: 1.
+  Tensor loss_scale{};
 };
 
 /// A parameter with rows, its gradient, and its momentum buffer (of optimizer_state_dtype; undefined with momentum 0),

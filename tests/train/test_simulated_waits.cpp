@@ -5,6 +5,7 @@
 #include "tandem/data/synthetic.h"
 #include "tandem/kernels/loss/add_scores.h"
 #include "tandem/layers/layers.h"
+#include "tandem/optim/by_name.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/simulator/runtime.h"
@@ -117,6 +118,31 @@ TEST_CASE("a step with a loss scale waits for nothing between its backward pass 
   CHECK(scaler.scale() == 4.0);  // asks
   CHECK(waits_so_far().event == before.event + 1);
   CHECK(forward.to_vector<float>() == std::vector<float>(300, 0.5f));  // half way from 1 to 0
+}
+
+TEST_CASE("no optimizer waits for the loss scale in its gradients, only for the check of the step before",
+          "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    CAPTURE(entry.name);
+    std::vector<Tensor> parameters;
+    for (const Shape& shape : {Shape{8, 3, 3, 3}, Shape{4, 8, 1, 1}, Shape{300}, Shape{10, 32}}) {
+      parameters.push_back(autograd::set_requires_grad(Tensor::full(shape, 1.0, {.device = kGpu})));
+      autograd::set_grad(parameters.back(), Tensor::full(shape, 8.0, {.device = kGpu}));
+    }
+    const auto optimizer = optim::make_optimizer(parameters, {.name = std::string(entry.name)});
+    optimizer->add_group({.parameters = {parameters[1], parameters[3]}, .lr_factor = 0.5});
+    optim::GradScaler scaler({.init_scale = 4.0});
+    for (int step = 0; step < 3; ++step) {
+      const Waits before = waits_so_far();
+      scaler.step(*optimizer);
+      scaler.update();
+      const Waits after = waits_so_far();
+      if (step == 0) continue;  // makes its memory
+      CHECK(after.event == before.event + 1);
+      CHECK(after.stream == before.stream);
+    }
+  }
 }
 
 TEST_CASE("a run on a GPU ends with the step that makes too many skipped ones in a row", "[cuda][trainer]") {
