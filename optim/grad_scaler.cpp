@@ -3,6 +3,7 @@
 
 #include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/work_graph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,9 +54,7 @@ GradScaler& GradScaler::operator=(const GradScaler& other) {
   if (this == &other) return *this;
   options_ = other.options_;
   optimizers_ = other.optimizers_;
-  here_ = other.now();
-  there_ = on_its_way_ = {};
-  last_checks_.clear();
+  set(other.now());
   return *this;
 }
 
@@ -68,33 +67,61 @@ kernels::LossScaleRule GradScaler::rule() const {
           .most = kLargestScale};
 }
 
-void GradScaler::move_to(Device device) {
-  const bool is_gpu = device.type == DeviceType::cuda;
-  if (is_gpu ? there_.defined() && there_.device() == device : !there_.defined()) return;
-  const kernels::LossScaleState state = now();
-  there_ = is_gpu ? kernels::make_loss_scale(device, state) : Tensor();
-}
-
 const kernels::LossScaleState& GradScaler::now() const {
-  if (on_its_way_.defined()) {
-    arrived_.synchronize();
-    here_ = kernels::read_loss_scale(on_its_way_);
-    on_its_way_ = {};
-  }
-  if (last_checks_.empty()) return here_;
-  const bool good =
-      std::all_of(last_checks_.begin(), last_checks_.end(), [](const auto& check) { return check.passed(); });
-  last_checks_.clear();
-  here_ = kernels::next_loss_scale(here_, !good, rule());
+  if (!on_its_way_.defined()) return here_;
+  changed_.synchronize();
+  here_ = kernels::read_loss_scale(on_its_way_);
+  on_its_way_ = {};
   return here_;
 }
 
+void GradScaler::set(const kernels::LossScaleState& state) {
+  here_ = state;
+  on_its_way_ = {};
+  if (!there_.defined()) return;
+  begin_change();
+  there_.copy_from(kernels::make_loss_scale(Device{}, state));
+  end_change();
+}
+
+const Tensor& GradScaler::read_there() const {
+  const Stream now = current_stream(there_.device());
+  // A launch of what is recorded comes later, and not from here.
+  if (!(now == changed_on_) && !WorkGraph::is_recording()) now.wait(changed_);
+  if (std::find(readers_.begin(), readers_.end(), now) == readers_.end()) readers_.push_back(now);
+  there_.storage()->record_stream(now);
+  return there_;
+}
+
+void GradScaler::begin_change() {
+  const Stream now = current_stream(there_.device());
+  if (!(now == changed_on_)) now.wait(changed_);
+  for (const Stream& reader : readers_) {
+    if (reader == now) continue;
+    Event read;
+    read.record(reader);
+    now.wait(read);
+  }
+  readers_.clear();
+  there_.storage()->record_stream(now);
+}
+
+void GradScaler::end_change() {
+  changed_on_ = current_stream(there_.device());
+  changed_.record(changed_on_);
+}
+
 Tensor GradScaler::start_gradient(const Tensor& loss, double share) const {
-  if (!there_.defined() || there_.device() != loss.device())
-    return Tensor::full(loss.shape(), share * scale(), loss.options());
-  const Tensor gradient = Tensor::empty(loss.shape(), loss.options());
-  kernels::fill_loss_scale(there_, share, Out(gradient));
-  return gradient;
+  if (there_.defined() && there_.device() == loss.device()) {
+    const Tensor gradient = Tensor::empty(loss.shape(), loss.options());
+    kernels::fill_loss_scale(read_there(), share, Out(gradient));
+    return gradient;
+  }
+  require(options_.mode == LossScaling::none || loss.device() == Device{} || !WorkGraph::is_recording(),
+          "GradScaler: the scale is not in the memory of {}, so that recorded work would keep that of now: take a step "
+          "of parameters there before it is recorded",
+          name_of(loss.device()));
+  return Tensor::full(loss.shape(), share * scale(), loss.options());
 }
 
 void GradScaler::unscale(Optimizer& optimizer) {
@@ -106,9 +133,13 @@ void GradScaler::unscale(Optimizer& optimizer) {
     fail("GradScaler: unscale() was called after step(); it comes before");
   }
   const ProfileRange range("check gradients");
-  move_to(optimizer.parameters().front().device());
-  if (there_.defined()) {
-    optimizer.remove_loss_scale(there_);
+  const Device device = optimizer.parameters().front().device();
+  if (!there_.defined() && device.type == DeviceType::cuda) {
+    there_ = kernels::make_loss_scale(device, now());
+    end_change();
+  }
+  if (there_.defined() && there_.device() == device) {
+    optimizer.remove_loss_scale(read_there());
   } else {
     optimizer.scale_gradients(now().inverse);
   }
@@ -125,6 +156,7 @@ FiniteCheck GradScaler::step(Optimizer& optimizer) {
   require(state.stage != Stage::stepped,
           "GradScaler: step() was called twice on one optimizer since the last update(); call that behind each step");
   state.stage = Stage::stepped;
+  if (there_.defined() && there_.device() == optimizer.parameters().front().device()) read_there();  // the update does
   optimizer.step_if(state.check);
   return state.check;
 }
@@ -135,26 +167,32 @@ void GradScaler::update() {
   std::vector<Tensor> found;
   bool all_there = there_.defined();
   for (const auto& [optimizer, state] : optimizers_) {
-    found.push_back(state.check.found());
-    all_there = all_there && found.back().defined() && found.back().device() == there_.device();
+    const Tensor word = state.check.found();
+    if (word.defined()) {
+      all_there = all_there && word.device() == there_.device();
+      found.push_back(word);
+    } else {  // known: of the CPU, or of no gradients
+      all_there = all_there && state.check.passed();
+    }
   }
   if (all_there && found.size() <= kernels::kMostFoundWords) {
     change_there(found);
   } else {
-    move_to(Device{});
-    now();
-    for (const auto& [optimizer, state] : optimizers_) last_checks_.push_back(state.check);
+    const bool good = std::all_of(optimizers_.begin(), optimizers_.end(),
+                                  [](const auto& entry) { return entry.second.check.passed(); });
+    set(kernels::next_loss_scale(now(), !good, rule()));
   }
   optimizers_.clear();
 }
 
 /// The GPU does, and the host gets a copy.
 void GradScaler::change_there(const std::vector<Tensor>& found) {
+  begin_change();
   kernels::update_loss_scale(found, rule(), Out(there_));
   const MemoryTagScope scope(MemoryTag::workspace);
   on_its_way_ = Tensor::empty(there_.shape(), {.dtype = there_.dtype(), .pinned = true});
   on_its_way_.copy_from_async(there_);
-  arrived_.record(current_stream(there_.device()));
+  end_change();
 }
 
 double GradScaler::scale() const { return now().scale; }
@@ -182,8 +220,7 @@ void GradScaler::load_state_dict(const NamedTensors& state) {
   require(tracker >= 0 && (tracker < options_.growth_interval || options_.mode == LossScaling::fixed),
           "GradScaler: the state counts {} good steps, but the scale grows after {}", tracker,
           options_.growth_interval);
-  here_ = state_of(scale, tracker, now().skipped_steps);
-  if (there_.defined()) there_.copy_from(kernels::make_loss_scale(Device{}, here_));
+  set(state_of(scale, tracker, now().skipped_steps));
   optimizers_.clear();
 }
 

@@ -29,7 +29,9 @@ struct GradScalerOptions {
 /// by unscaling, and no pass over them is spent on it. Whether to skip is asked of the gradients after their exchange,
 /// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed. A GPU
 /// decides by itself, and has the scale in its memory, where start_gradient() and the update read it. The host learns
-/// both later: whatever asks for them, such as scale(), waits for the last update().
+/// both later: whatever asks for them, such as scale(), waits for the last update(). Its calls may come on different
+/// streams, which wait for each other where they must. Optimizers on the CPU or a second
+/// GPU beside it, and more than eight of them, make the host wait.
 /// Example:
 ///     #include "tandem/optim/clip_grad_norm.h"
 ///     void take_step(const Tensor& loss, Optimizer& optimizer, GradScaler& scaler) {
@@ -61,7 +63,9 @@ class GradScaler {
   double scale() const;
 
   /// What backward() begins with, in place of 1: share * scale(), like `loss`. From the second step of parameters on a
-  /// GPU on, it is computed there, and nobody waits.
+  /// GPU on, it is computed there, and nobody waits; where that is recorded in a WorkGraph, each launch reads the scale
+  /// as it is then, for which the scaler must live, and update() not be on another stream. Throws Error where it is
+  /// recorded before the first step.
   Tensor start_gradient(const Tensor& loss, double share = 1.0) const;
 
   /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. Throws Error if it is
@@ -95,19 +99,27 @@ class GradScaler {
 
   /// The scale as of the last update(), for which it waits.
   const kernels::LossScaleState& now() const;
-  /// Has the state on that device if it is a GPU, and else on the host.
-  void move_to(Device device);
+  /// Makes it the state, on the host and there.
+  void set(const kernels::LossScaleState& state);
+  /// The state for work on the current stream that reads it.
+  const Tensor& read_there() const;
+  /// Before and behind work on the current stream that changes it.
+  /// @{
+  void begin_change();
+  void end_change();
+  /// @}
   void change_there(const std::vector<Tensor>& found);
   kernels::LossScaleRule rule() const;
 
   GradScalerOptions options_;
   std::map<const Optimizer*, OptimizerState> optimizers_;  // since the last update()
-  Tensor there_;  // the state on a GPU, which changes it; undefined: the host does
+  Tensor there_;       // the state on the first GPU that it was needed on, where it stays; undefined: there was none
+  Stream changed_on_;  // whose work has changed it last
+  Event changed_;      // behind that, and the copy of it
+  mutable std::vector<Stream> readers_;  // of it since then
   // As the host knows it; mutable, as whoever asks first reads.
   mutable kernels::LossScaleState here_;
-  mutable std::vector<FiniteCheck> last_checks_;  // of the last update(), until the host has taken them into account
-  mutable Tensor on_its_way_;                     // a copy of what is there; undefined: it was read
-  mutable Event arrived_;
+  mutable Tensor on_its_way_;  // a copy of what is there; undefined: it was read
 };
 
 }  // namespace tandem::optim
