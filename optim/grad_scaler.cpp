@@ -52,6 +52,7 @@ GradScaler::GradScaler(const GradScaler& other)
 
 GradScaler& GradScaler::operator=(const GradScaler& other) {
   if (this == &other) return *this;
+  leave_old_scale();
   options_ = other.options_;
   optimizers_ = other.optimizers_;
   set(other.now());
@@ -138,12 +139,22 @@ void GradScaler::unscale(Optimizer& optimizer) {
     there_ = kernels::make_loss_scale(device, now());
     end_change();
   }
-  if (there_.defined() && there_.device() == device) {
-    optimizer.remove_loss_scale(read_there());
-  } else {
-    optimizer.scale_gradients(now().inverse);
+  const bool is_there = there_.defined() && there_.device() == device;
+  const Tensor loss_scale = is_there ? read_there().detach() : kernels::make_loss_scale(device, now());
+  optimizer.remove_loss_scale(loss_scale);
+  optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters())), loss_scale};
+}
+
+bool GradScaler::is_shared(const Tensor& loss_scale) const {
+  return there_.defined() && loss_scale.storage() == there_.storage();
+}
+
+void GradScaler::leave_old_scale() {
+  for (const auto& [optimizer, state] : optimizers_) {
+    if (state.stage != Stage::unscaled || !is_shared(state.loss_scale)) continue;
+    const MemoryTagScope scope(MemoryTag::workspace);
+    state.loss_scale.set_data(read_there().clone());  // the optimizer has another handle of it
   }
-  optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters()))};
 }
 
 FiniteCheck GradScaler::step(Optimizer& optimizer) {
@@ -156,7 +167,11 @@ FiniteCheck GradScaler::step(Optimizer& optimizer) {
   require(state.stage != Stage::stepped,
           "GradScaler: step() was called twice on one optimizer since the last update(); call that behind each step");
   state.stage = Stage::stepped;
-  if (there_.defined() && there_.device() == optimizer.parameters().front().device()) read_there();  // the update does
+  if (is_shared(state.loss_scale)) {
+    read_there();  // as the update does
+  } else {
+    state.loss_scale.storage()->record_stream(current_stream(state.loss_scale.device()));
+  }
   optimizer.step_if(state.check);
   return state.check;
 }
@@ -164,6 +179,7 @@ FiniteCheck GradScaler::step(Optimizer& optimizer) {
 void GradScaler::update() {
   if (options_.mode == LossScaling::none) return;
   require(!optimizers_.empty(), "GradScaler: update() without a step() since the last one; call step(optimizer) first");
+  leave_old_scale();
   std::vector<Tensor> found;
   bool all_there = there_.defined();
   for (const auto& [optimizer, state] : optimizers_) {
@@ -220,6 +236,7 @@ void GradScaler::load_state_dict(const NamedTensors& state) {
   require(tracker >= 0 && (tracker < options_.growth_interval || options_.mode == LossScaling::fixed),
           "GradScaler: the state counts {} good steps, but the scale grows after {}", tracker,
           options_.growth_interval);
+  leave_old_scale();
   set(state_of(scale, tracker, now().skipped_steps));
   optimizers_.clear();
 }

@@ -30,8 +30,8 @@ struct GradScalerOptions {
 /// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed. A GPU
 /// decides by itself, and has the scale in its memory, where start_gradient() and the update read it. The host learns
 /// both later: whatever asks for them, such as scale(), waits for the last update(). Its calls may come on different
-/// streams, which wait for each other where they must. Optimizers on the CPU or a second
-/// GPU beside it, and more than eight of them, make the host wait.
+/// streams, which wait for each other where they must. The host waits in update() where some optimizers are on the CPU
+/// or a second GPU, or more than eight on the first.
 /// Example:
 ///     #include "tandem/optim/clip_grad_norm.h"
 ///     void take_step(const Tensor& loss, Optimizer& optimizer, GradScaler& scaler) {
@@ -68,8 +68,9 @@ class GradScaler {
   /// recorded before the first step.
   Tensor start_gradient(const Tensor& loss, double share = 1.0) const;
 
-  /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. Throws Error if it is
-  /// called twice before update(), or after step().
+  /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. It is the scale of
+  /// now, also for an optimizer's step() behind update(). Throws Error if it is called twice before update(), or after
+  /// step(), and for gradients that a scale was taken out of already.
   void unscale(Optimizer& optimizer);
 
   /// unscale(), unless that was done; then optimizer.step() if all gradients are finite, else optimizer.skip_step(),
@@ -95,6 +96,7 @@ class GradScaler {
   struct OptimizerState {
     Stage stage;
     FiniteCheck check;
+    Tensor loss_scale;  // as it was taken out
   };
 
   /// The scale as of the last update(), for which it waits.
@@ -109,6 +111,10 @@ class GradScaler {
   void end_change();
   /// @}
   void change_there(const std::vector<Tensor>& found);
+  /// Whether it is what changes.
+  bool is_shared(const Tensor& loss_scale) const;
+  /// Before a change: gradients that were unscaled and not stepped keep the factor that they have.
+  void leave_old_scale();
   kernels::LossScaleRule rule() const;
 
   GradScalerOptions options_;

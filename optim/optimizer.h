@@ -91,7 +91,8 @@ class Optimizer {
   /// step() and scale_gradients() throw Error then, changing nothing.
   void scale_gradients(double factor);
   /// The same by the inverse of a scale in a device's memory, kernels::make_loss_scale(), as it is when the step comes
-  /// to it: nobody waits for it where kernels of the optimizer read it there (looks_at_loss_scale()). One for a step.
+  /// to it: nobody waits for it where kernels of the optimizer read it there (looks_at_loss_scale()). Whatever it is, 1
+  /// as well, gradients have a factor then. Throws Error for gradients that a scale was taken out of already.
   void remove_loss_scale(const Tensor& loss_scale);
   /// The factor that gradients have until the next step; 1 where none was given. Waits for a GPU where a loss scale
   /// there is a part of it.

@@ -5,6 +5,7 @@
 #include "tandem/optim/sgd.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/devices.h"
 #include "tests/support/error_of.h"
 
 #include <limits>
@@ -127,4 +128,42 @@ TEST_CASE("a recorded start_gradient() reads the scale of each launch, whoever h
   take_step({sgd.get()});
   CHECK(launched() == all(10.0));
   CHECK(scaler.scale() == 10.0);
+}
+
+TEST_CASE("gradients that were unscaled keep the scale of then, though it changes before their step",
+          "[cuda][optimizer]") {
+  for (const Device device : cpu_and_gpu()) {
+    for (const bool loads : {false, true}) {
+      CAPTURE(name_of(device), loads);
+      const auto first = sgd_on(device, 8.0), second = sgd_on(device, 8.0);
+      GradScaler scaler({.init_scale = 8.0, .growth_interval = 1});
+      scaler.unscale(*first);
+      scaler.unscale(*second);
+      scaler.step(*first);
+      if (loads) {
+        scaler.load_state_dict(GradScaler({.init_scale = 2.0}).state_dict());
+      } else {
+        scaler.update();
+      }
+      CHECK(second->gradient_factor() == 1.0 / 8.0);
+      CHECK_THAT(error_of([&] { scaler.unscale(*second); }),
+                 ContainsText("a loss scale was taken out of these gradients already"));
+      second->step();
+      CHECK(weights_of(*first) == std::vector<float>(5, -1.0f));
+      CHECK(weights_of(*second) == std::vector<float>(5, -1.0f));
+      CHECK(scaler.scale() == (loads ? 2.0 : 16.0));
+    }
+  }
+}
+
+TEST_CASE("gradients that a loss scale of 1 was taken out of are not added to, on any device", "[cuda][optimizer]") {
+  for (const Device device : cpu_and_gpu()) {
+    CAPTURE(name_of(device));
+    const auto sgd = sgd_on(device, 8.0);
+    GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 1.0});
+    scaler.unscale(*sgd);
+    const Tensor& weight = sgd->parameters()[0];
+    autograd::set_grad(weight, Tensor::full({5}, 1.0, weight.options()));
+    CHECK_THAT(error_of([&] { scaler.step(*sgd); }), ContainsText("was added to or replaced"));
+  }
 }
