@@ -1,5 +1,7 @@
 // Muon on a GPU: what its kernels are given of the items goes by value, so that no step depends on the one before.
+#include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/optimizer/muon_implementations.h"
 #include "tandem/kernels/optimizer/update.cuh"
 
@@ -147,7 +149,7 @@ __global__ void muon_apply(MuonTable table, FactorsView factors, bool normalize,
   const StepFactors step = factors_of(factors);
   const auto lr = static_cast<float>(step.lr), decay = static_cast<float>(step.weight_decay);
   float scale = 1.0f;
-  if (normalize) scale = static_cast<float>(entry.root / sqrt(fmax(sum_of_parts(entry, squares, 1), kLeastSquares)));
+  if (normalize) scale = static_cast<float>(entry.root / sqrt(nonzero_squares(sum_of_parts(entry, squares, 1))));
   for_each_of_chunk(part.chunk, entry.vectors, [&](std::int64_t i, auto width) {
     constexpr int kWidth = width;
     auto weight = load_weight<kWidth>(entry, i);

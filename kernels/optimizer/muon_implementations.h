@@ -14,8 +14,12 @@ inline std::int64_t parts_of(const MuonItem& item) { return (item.parameter.nume
 /// Those given by value.
 StepFactors factors_of(const MuonOptions& options);
 
-/// The smallest sum of squares that a parameter is divided by the root of, so that zeros stay zeros.
-inline constexpr double kLeastSquares = 1e-37;
+/// The sum of squares that a parameter is divided by the root of: not so small that zeros do not stay zeros. NaN is
+/// NaN.
+constexpr double nonzero_squares(double sum) {
+  constexpr double least = 1e-37;
+  return sum < least ? least : sum;
+}
 
 namespace cuda {
 /// `directions` has room for u of each item, of optimizer_state_dtype, and `squares`, f64[parts, 2], for the sums of

@@ -6,7 +6,10 @@
 #include "tests/optim/matrix_support.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/devices.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 
@@ -175,4 +178,17 @@ TEST_CASE("Muon skips on the GPU the steps that the host would have skipped, at 
     if (step != 3) REQUIRE(contents(*by_gpu) == contents(*by_host));
   }
   CHECK(by_gpu->steps() == 3);
+}
+
+TEST_CASE("Muon makes a matrix that has a NaN one of NaNs, on any device", "[cuda][optimizer]") {
+  for (const Device device : cpu_and_gpu()) {
+    CAPTURE(name_of(device));
+    const Tensor filter = autograd::set_requires_grad(Tensor::full({2, 2, 1, 1}, 1.0, {.device = device}));
+    filter.detach().view({4}).narrow(0, 0, 1).fill(std::nan(""));
+    autograd::set_grad(filter, Tensor::full({2, 2, 1, 1}, 1.0, {.device = device}));
+    Muon muon({filter}, {.lr = 0.1});
+    muon.step();
+    const std::vector<float> values = filter.to_vector<float>();
+    CHECK(std::ranges::all_of(values, [](float value) { return std::isnan(value); }));
+  }
 }
