@@ -79,6 +79,20 @@ bool Muon::is_matrix(const Tensor& parameter) const {
   return std::ranges::any_of(options_.matrices, [&](const Tensor& matrix) { return matrix.is_same(parameter); });
 }
 
+DType Muon::product_dtype(const Tensor& matrix) const {
+  const bool half_on_gpu = is_half(matrix.dtype()) && matrix.device().type == DeviceType::cuda;
+  return options_.newton_schulz.dtype.value_or(half_on_gpu ? DType::bf16
+                                                           : kernels::optimizer_state_dtype(matrix.dtype()));
+}
+
+void Muon::check_parameter(const Tensor& parameter) const {
+  const bool wide = parameter.dtype() == DType::f64 || (is_matrix(parameter) && product_dtype(parameter) == DType::f64);
+  require(!wide || parameter.device() == Device{},
+          "Muon: {} on {} cannot be stepped: its kernels there take f32, f16 and bf16, parameters and "
+          "newton_schulz.dtype, and not f64",
+          describe(parameter), name_of(parameter.device()));
+}
+
 void Muon::check_group(const ParameterGroup& group) const {
   require_not_negative(kName, "a group's momentum", group.momentum.value_or(0.0));
   require_not_negative(kName, "a group's weight_decay", group.weight_decay.value_or(0.0));
@@ -124,9 +138,7 @@ void Muon::step_matrices(std::span<const Update* const> updates) {
   std::vector<Place> places;  // of each update
   for (const Update* const update : updates) {
     const Tensor& parameter = update->parameter;
-    const bool half_on_gpu = is_half(parameter.dtype()) && device.type == DeviceType::cuda;
-    const DType dtype = options_.newton_schulz.dtype.value_or(
-        half_on_gpu ? DType::bf16 : kernels::optimizer_state_dtype(parameter.dtype()));
+    const DType dtype = product_dtype(parameter);
     const Shape shape{rows_of(parameter), columns_of(parameter)};
     auto batch =
         std::ranges::find_if(batches, [&](const Batch& each) { return each.shape == shape && each.dtype == dtype; });

@@ -1,6 +1,7 @@
 // Muon: momentum whose steps are made orthogonal, for matrices and filters; SGD for all other parameters.
 #pragma once
 
+#include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/optim/newton_schulz.h"
 #include "tandem/optim/optimizer.h"
 
@@ -18,8 +19,9 @@ struct MuonOptions {
   /// Before each step a matrix is scaled to a Frobenius norm of the root of its first size. Batch norm behind it undoes
   /// that; the step then turns all matrices by like angles.
   bool normalize = true;
-  /// dtype empty: bf16 for half parameters on a GPU, else f32 (f64 for f64). eps is added to the norm of what goes into
-  /// it, momentum times gradients: 1e-7 is meant for sums over 2000 images; for means, of any number, that is 5e-11.
+  /// dtype empty: bf16 for half parameters on a GPU, else f32 (f64 for f64, which a GPU does not take). eps is added to
+  /// the norm of what goes into it, momentum times gradients: 1e-7 is meant for sums over 2000 images; for means, of
+  /// any number, that is 5e-11.
   NewtonSchulzOptions newton_schulz = {};
   /// Of the parameters, those of two dimensions or more that Muon steps; none: all of four, which are filters of
   /// convolutions. Embeddings and a network's last layer are better off with SGD.
@@ -62,12 +64,14 @@ class Muon : public Optimizer {
   /// Not for a class that is derived from this one, whose update() may do more.
   bool looks_at_skip() const override { return typeid(*this) == typeid(Muon); }
   bool looks_at_loss_scale() const override { return typeid(*this) == typeid(Muon); }
+  void check_parameter(const Tensor& parameter) const override;
   void check_group(const ParameterGroup& group) const override;
   kernels::StepFactors factors(const ParameterGroup& group, double lr) const override;
   std::vector<kernels::StepFactors> more_factors(const ParameterGroup& group, double lr) const override;
 
  private:
   bool is_matrix(const Tensor& parameter) const;
+  DType product_dtype(const Tensor& matrix) const;
   void step_matrices(std::span<const Update* const> updates);
 
   MuonOptions options_;

@@ -294,7 +294,10 @@ void Optimizer::take_step() {
   const ProfileRange range("optimizer step");
   const autograd::NoGrad no_grad;
   settle_factor();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    check_home(i);
+    if (autograd::grad(parameters_[i]).defined()) check_parameter(parameters_[i]);
+  }
   const std::int64_t step = next_step();
   set_factors(step);
   if (WorkGraph::is_recording()) recorded_.assign(kept_.size(), {});

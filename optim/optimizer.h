@@ -202,6 +202,9 @@ class Optimizer {
   virtual bool counts_on_gpu() const { return false; }
 
   /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
+  /// Throws Error for a parameter with a gradient that update() cannot step as it is now; called of all before a step
+  /// changes anything. By default it throws none.
+  virtual void check_parameter(const Tensor& /*parameter*/) const {}
   /// neither weight decay nor momentum.
   virtual void check_group(const ParameterGroup& group) const;
   /// Whether the `state`-th of state_names is kept for the parameters of this group, which has no options for those in

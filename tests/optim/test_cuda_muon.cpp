@@ -7,6 +7,7 @@
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/devices.h"
+#include "tests/support/error_of.h"
 
 #include <algorithm>
 #include <cmath>
@@ -178,6 +179,26 @@ TEST_CASE("Muon skips on the GPU the steps that the host would have skipped, at 
     if (step != 3) REQUIRE(contents(*by_gpu) == contents(*by_host));
   }
   CHECK(by_gpu->steps() == 3);
+}
+
+TEST_CASE("Muon refuses f64 on a GPU before anything has changed", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    CAPTURE(name_of(dtype));
+    std::vector<Tensor> parameters;
+    for (const DType each : {DType::f32, dtype}) {
+      parameters.push_back(
+          autograd::set_requires_grad(Tensor::full({2, 2, 1, 1}, 1.0, {.dtype = each, .device = kGpu})));
+      autograd::set_grad(parameters.back(), Tensor::full({2, 2, 1, 1}, 1.0, parameters.back().options()));
+    }
+    const std::optional<DType> products = dtype == DType::f64 ? std::nullopt : std::optional(DType::f64);
+    Muon muon(parameters, {.newton_schulz = {.dtype = products}});
+    muon.add_group({.parameters = {parameters[1]}});
+    CHECK_THAT(error_of([&] { muon.step(); }), ContainsText("and not f64"));
+    CHECK(muon.steps() == 0);
+    CHECK(muon.state_dict().empty());
+    CHECK(parameters[0].to_vector<double>() == std::vector<double>(4, 1.0));
+  }
 }
 
 TEST_CASE("Muon makes a matrix that has a NaN one of NaNs, on any device", "[cuda][optimizer]") {
