@@ -40,12 +40,12 @@ struct MuonOptions {
 ///   u = nesterov ? g + momentum * buffer : buffer
 ///   w <- w - lr * (newton_schulz(u) + weight_decay * w)
 /// and the others are stepped as by SGD, at a rate of lr() * aux_lr / lr of the options. All of it on the parameters'
-/// device: on a GPU nobody waits, and a step can be recorded (prepare_replay()). All matrices are multiplied together:
-/// with three rounds of Newton-Schulz, 12 kernels step up to 24 matrices of up to 16 shapes (some more where cuBLAS
-/// multiplies large ones), and one all other parameters. Groups may have a rate, weight decay and momentum of their
-/// own, for matrices and others alike. Jordan: "Muon: An optimizer for hidden layers in neural networks", 2024, and
-/// airbench94_muon.py of cifar10-airbench. (torch.optim.Muon takes matrices only, weighs gradients by 1 - momentum, and
-/// normalises no weights.) Example:
+/// device: on a GPU nobody waits, and a step can be recorded (prepare_replay()). A group's matrices are multiplied
+/// together where their products have one dtype: with three rounds of Newton-Schulz, 12 kernels step up to 24 matrices
+/// of up to 16 shapes (some more where cuBLAS multiplies large ones), and one the other parameters, for each group.
+/// Groups may have a rate, weight decay and momentum of their own, for matrices and others alike. Jordan: "Muon: An
+/// optimizer for hidden layers in neural networks", 2024, and airbench94_muon.py of cifar10-airbench. (torch.optim.Muon
+/// takes matrices only, weighs gradients by 1 - momentum, and normalises no weights.) Example:
 ///     const Tensor filters = autograd::set_requires_grad(Tensor::full({8, 3, 3, 3}, 0.1));
 ///     const Tensor bias = autograd::set_requires_grad(Tensor::zeros({8}));
 ///     Muon optimizer({filters, bias}, {.lr = 0.1, .aux_lr = 0.5});

@@ -65,8 +65,9 @@ class Optimizer {
   /// a step() between launches may take any other step. Throws Error, changing nothing, where the launch would take
   /// another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a group
   /// was added or is frozen by now, a state was loaded, what the kernels read was moved by a step() on another stream,
-  /// or the step that was recorded was a parameter's first one, was skipped or not by a check on the device, or was an
-  /// update() that does not go by control(). Example:
+  /// gradients have a loss scale on the device (remove_loss_scale()), or the step that was recorded was a parameter's
+  /// first one, was skipped or not by a check on the device, had such a loss scale, or was an update() that does not go
+  /// by control(). Example:
   ///     #include "tandem/core/work_graph.h"
   ///     void take_steps(Optimizer& optimizer, Device gpu, const Schedule& schedule) {
   ///       for (int step = 0; step < 2; ++step) optimizer.step();  // gradients stay where they are
@@ -201,10 +202,10 @@ class Optimizer {
   /// Whether update() has kernels count the steps of parameters on a GPU. By default it has not.
   virtual bool counts_on_gpu() const { return false; }
 
-  /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
   /// Throws Error for a parameter with a gradient that update() cannot step as it is now; called of all before a step
   /// changes anything. By default it throws none.
   virtual void check_parameter(const Tensor& /*parameter*/) const {}
+  /// Throws Error for a group's options that this optimizer does not have or that are out of range. By default it has
   /// neither weight decay nor momentum.
   virtual void check_group(const ParameterGroup& group) const;
   /// Whether the `state`-th of state_names is kept for the parameters of this group, which has no options for those in
@@ -252,7 +253,7 @@ class Optimizer {
     kernels::TableCache table;
     Tensor control;  // undefined: they read none
     // Whether a launch of the same can be another step.
-    bool on_gpu = false, was_first = false, may_have_skipped = false;
+    bool on_gpu = false, was_first = false, may_have_skipped = false, had_loss_scale = false;
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.

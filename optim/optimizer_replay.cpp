@@ -28,7 +28,8 @@ void Optimizer::note_recorded(std::span<const Update> updates, std::int64_t step
       .control = current_.control,
       .on_gpu = current_.device.type == DeviceType::cuda,
       .was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; }),
-      .may_have_skipped = skip_.defined() || loss_scale_.defined()};
+      .may_have_skipped = skip_.defined(),
+      .had_loss_scale = loss_scale_.defined()};
 }
 
 void Optimizer::prepare_replay() {
@@ -51,7 +52,7 @@ void Optimizer::prepare_replay() {
     check(was.on_gpu, "the CPU records nothing");
     check(!was.was_first, "it was the first one of a parameter");
     check(!was.may_have_skipped, "a check on the device decided whether to skip it");
-    check(!loss_scale_.defined(), "a loss scale on the device is a factor of its gradients");
+    check(!was.had_loss_scale && !loss_scale_.defined(), "a loss scale on the device is a factor of its gradients");
     check(was.control.defined(), "its kernels do not go by numbers on the device");
     any = true;
   }

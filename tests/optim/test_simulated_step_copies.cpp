@@ -1,6 +1,7 @@
 // What a step of an optimizer launches and copies, and that it can be recorded.
 #include "tandem/autograd/variable.h"
 #include "tandem/core/cuda/recording.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/step_factors.h"
 #include "tandem/optim/ema.h"
 #include "tandem/optim/lookahead.h"
@@ -171,6 +172,10 @@ TEST_CASE("a replay that would be another step is refused", "[cuda][optimizer]")
   CHECK_THAT(refusal(), ContainsText("a check on the device decided"));
   record_step(*optimizer);
   CHECK(refusal() == "no error");
+  optimizer->remove_loss_scale(kernels::make_loss_scale(kGpu, {}));
+  CHECK_THAT(refusal(), ContainsText("a loss scale on the device"));
+  record_step(*optimizer);
+  CHECK_THAT(refusal(), ContainsText("a loss scale on the device"));
   NamedTensors saved;
   for (const auto& [name, tensor] : optimizer->state_dict()) saved.emplace_back(name, tensor.clone());
   optimizer->load_state_dict(saved);

@@ -79,7 +79,7 @@ Waits waits_of(std::int64_t steps, bool resident, optim::LossScaling scaling, bo
 }  // namespace
 
 // Both waits are for what the GPU has done long ago in the meantime: the loss is read behind the launches of the next
-// step, and the check of a step's gradients behind the next step's forward pass.
+// step, and the check of a step's gradients in the next step_if(), which counts by it.
 TEST_CASE("a training step waits for the loss before alone, and with a loss scale for the check of the gradients",
           "[cuda][trainer]") {
   if (!has_gpu()) return;
