@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace tandem {
 
@@ -22,6 +23,10 @@ class WorkGraph {
   /// True while this thread records work: what the host does then is done once, not at each launch.
   static bool is_recording();
 
+  /// While this thread records work, `action` is kept and called on the host behind each launch: for numbers of the
+  /// host that go with the work, such as a count of batches. Else it is called at once. It must not throw.
+  static void with_each_launch(std::function<void()> action);
+
   /// Records what `work` enqueues on the current stream of `device`; nothing of it is done. `work` should have run
   /// before, so that nothing is left to be loaded or made; it waits for nothing, copies from and to no host memory, and
   /// takes no pinned memory. Device memory that it takes belongs to the graph: it frees all of it, and none that was
@@ -29,8 +34,8 @@ class WorkGraph {
   /// waits for it in the end. Throws Error where that does not hold, or where can_record() is false.
   WorkGraph(Device device, const std::function<void()>& work);
 
-  /// Enqueues all that was recorded on the current stream of the device; the tensors it works on must still live. Two
-  /// launches never overlap, whatever their streams.
+  /// Enqueues all that was recorded on the current stream of the device, and does what with_each_launch() was given;
+  /// the tensors it works on must still live. Two launches never overlap, whatever their streams.
   void launch() const;
 
   /// The cudaGraphExec_t.
@@ -38,7 +43,8 @@ class WorkGraph {
 
  private:
   Device device_;
-  std::shared_ptr<void> graph_;  // the cudaGraphExec_t
+  std::vector<std::function<void()>> actions_;  // of each launch
+  std::shared_ptr<void> graph_;                 // the cudaGraphExec_t
 };
 
 }  // namespace tandem

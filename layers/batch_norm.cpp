@@ -4,6 +4,7 @@
 #include "tandem/autograd/functions/batch_norm.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/out.h"
+#include "tandem/core/work_graph.h"
 
 #include <array>
 
@@ -35,7 +36,7 @@ Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const 
       input, weight_, bias_, running_mean_, running_var_,
       {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .activation = options_.activation},
       moments);
-  if (training()) ++*Out(num_batches_tracked_).data<std::int64_t>();
+  if (training()) WorkGraph::with_each_launch([count = num_batches_tracked_] { ++*Out(count).data<std::int64_t>(); });
   return output;
 }
 

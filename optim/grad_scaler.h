@@ -59,6 +59,9 @@ class GradScaler {
   ~GradScaler() = default;
   /// @}
 
+  /// Whether losses are scaled and steps skipped, which GradScaler() does not.
+  bool is_enabled() const { return options_.mode != LossScaling::none; }
+
   /// What to multiply losses by; 1 without scaling.
   double scale() const;
 

@@ -58,6 +58,10 @@ class Optimizer {
   /// optimizer look at it themselves (looks_at_skip()); counts of steps are settled when they are next asked for.
   void step_if(const FiniteCheck& check);
 
+  /// Before a WorkGraph is made that records step(), as that copies nothing from the host: copies the rates and factors
+  /// of the step that is due to where its kernels read them. Nobody waits.
+  void prepare_recording();
+
   /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
   /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
   /// them; nobody waits. To be called in place of step() before each launch but the first, which takes the step that

@@ -32,6 +32,13 @@ void Optimizer::note_recorded(std::span<const Update> updates, std::int64_t step
       .had_loss_scale = loss_scale_.defined()};
 }
 
+void Optimizer::prepare_recording() {
+  settle_counts();
+  settle_factor();
+  set_factors(next_step());
+  control_.upload();
+}
+
 void Optimizer::prepare_replay() {
   settle_counts();
   settle_factor();

@@ -2,6 +2,7 @@
 #include "tandem/train/running_scores.h"
 
 #include "tandem/core/memory.h"
+#include "tandem/core/work_graph.h"
 
 #include <cmath>
 #include <utility>
@@ -11,8 +12,8 @@ namespace tandem::train {
 void RunningScores::reset(Scores scores) {
   pending_.clear();
   labels_.clear();
-  sums_ = {};
   scores_ = std::move(scores);
+  if (sums_.defined()) sums_.copy_from_async(make_sums(sums_.device()));  // recorded work goes on adding there
 }
 
 void RunningScores::forget_bad_step() { bad_step_ = 0; }
@@ -27,12 +28,32 @@ bool RunningScores::add_on_device(const Tensor& loss, const Tensor& output, cons
                                   std::int64_t examples) {
   if (!scoring_.adds_on_device(loss)) return false;
   if (!sums_.defined()) {
-    const Metrics& so_far = scores_.metrics;
-    sums_ = kernels::make_score_sums(loss.device(), {so_far.loss_sum, step_loss_, so_far.correct, so_far.count});
+    sums_ = make_sums(loss.device());
+  }
+  const std::int64_t classes = output.rank() == 2 ? output.size(1) : 0;
+  if (WorkGraph::is_recording()) {
+    scoring_.add_on_device(loss, output, labels, examples, true, Out(sums_));
+    recorded_classes_ = classes;
+    return true;
   }
   scoring_.add_on_device(loss, output, labels, examples, std::exchange(begins_step_, false), Out(sums_));
-  if (scoring_.checks_labels()) labels_.push_back({labels, output.rank() == 2 ? output.size(1) : 0});
+  note_labels(labels, classes);
   return true;
+}
+
+void RunningScores::add_launched(const Tensor& labels) {
+  begins_step_ = false;
+  note_labels(labels, recorded_classes_);
+}
+
+void RunningScores::note_labels(const Tensor& labels, std::int64_t classes) {
+  if (scoring_.checks_labels()) labels_.push_back({labels, classes});
+}
+
+/// On that GPU, what was added up so far.
+Tensor RunningScores::make_sums(Device device) const {
+  const Metrics& so_far = scores_.metrics;
+  return kernels::make_score_sums(device, {so_far.loss_sum, step_loss_, so_far.correct, so_far.count});
 }
 
 /// The host adds up from here on.

@@ -45,6 +45,12 @@ class RunningScores {
   void begin_step();
   /// Adds a batch where its loss is on a GPU that can; else returns false and does nothing.
   bool add_on_device(const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t examples);
+  /// Work of add_on_device() was recorded (WorkGraph), and a launch of it has added a batch with these labels. Recorded
+  /// work begins a step.
+  void add_launched(const Tensor& labels);
+  /// Where add_on_device() adds to; undefined where it has not, or the host has since. Stays as it is from epoch to
+  /// epoch.
+  const Tensor& sums() const { return sums_; }
   /// Adds one that the host reads; waits for it. Throws Error as Scoring::add() does.
   void add(const ScoredBatch& batch, std::int64_t examples);
   /// Adds what others have added up, and this to the step's loss.
@@ -79,6 +85,8 @@ class RunningScores {
     std::vector<Labels> labels;
   };
 
+  void note_labels(const Tensor& labels, std::int64_t classes);
+  Tensor make_sums(Device device) const;
   void take_over();
   void take(const kernels::ScoreSums& sums, bool has_step) const;
   void note_step(std::int64_t step) const;
@@ -87,6 +95,7 @@ class RunningScores {
   Tensor sums_;  // of all that was added, on the GPU that adds them up; undefined: none does
   bool begins_step_ = true;
   std::vector<Labels> labels_;  // of the step in work
+  std::int64_t recorded_classes_ = 0;
   // Of what the host has read; mutable, as whoever asks first reads.
   mutable Scores scores_;
   mutable double step_loss_ = 0.0;

@@ -111,6 +111,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
   if (const int micro_batches = parts_.train_loader.sampler().micro_batches(); micro_batches > 0)
     canonical_.emplace(parts_.group, parts_.optimizer.parameters(), buffers_, micro_batches, options.metrics.size());
   if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema);
+  make_step_graph();
   if (options.lookahead.every > 0) lookahead_.emplace(parts.model.state_dict(), parts.optimizer, options.lookahead);
 }
 

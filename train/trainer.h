@@ -19,6 +19,7 @@
 #include "tandem/train/running_scores.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/skipped_in_a_row.h"
+#include "tandem/train/step_graph.h"
 #include "tandem/train/test_time_augmentation.h"
 
 #include <chrono>
@@ -69,6 +70,10 @@ struct TrainerOptions {
   /// The run ends where a loss scale skips so many steps in a row; 0: never. Halving the scale 40 times leads from the
   /// largest f16 to the smallest one: what still overflows then does so at every scale.
   std::int64_t max_skipped_steps = 40;
+  /// Steps as CUDA graphs (step_graph.h). Possible for one rank on a GPU, whose steps are one batch each, without a
+  /// loss scale, clipping, and metrics of one's own. Functions of the options and hooks are then called for the steps
+  /// alone that are not launched as a graph, of which there are a few.
+  CudaGraph cuda_graph = CudaGraph::off;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
   /// own.
@@ -209,6 +214,9 @@ class Trainer {
   /// Up to the last step, by the loss scale.
   std::int64_t skipped_in_a_row() const { return skipped_in_a_row_.count(); }
 
+  /// Steps that were launches of a CUDA graph, so far.
+  std::int64_t graph_launches() const { return step_graph_ ? step_graph_->launches() : 0; }
+
   /// What it trains, and with what.
   const TrainingParts& parts() const { return parts_; }
   /// How it was told to train.
@@ -273,6 +281,9 @@ class Trainer {
   std::int64_t steps_in_all() const;
   void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
+  optim::FiniteCheck take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured);
+  void take_step_by_graph(std::int64_t images_in_step);
+  void make_step_graph();
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
   data::Batch next_batch();
@@ -307,6 +318,7 @@ class Trainer {
   BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;
   std::optional<CanonicalStep> canonical_;  // in canonical mode
+  std::unique_ptr<StepGraph> step_graph_;   // where steps are recorded
   std::optional<optim::ExponentialMovingAverage> ema_;
   std::optional<optim::Lookahead> lookahead_;
   std::optional<Evaluated> evaluated_;    // the last, where it is kept

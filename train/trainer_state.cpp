@@ -290,6 +290,7 @@ void Trainer::load_state_dict(const NamedTensors& state) {
     throw;
   }
   parts_.optimizer.zero_grad();
+  if (step_graph_) step_graph_->drop();
   take_position(position);
 }
 

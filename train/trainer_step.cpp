@@ -121,10 +121,9 @@ void Trainer::set_lr_of_step(std::int64_t step) {
   lr_ = parts_.optimizer.lr();
 }
 
-void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place) {
+/// All of a step that changes weights by gradients. Returns whether it was taken.
+optim::FiniteCheck Trainer::take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured) {
   parts_.optimizer.zero_grad();
-  parts_.optimizer.begin_step(step_);
-  epoch_scores_.begin_step();
   phases_.end(&PhaseTimes::optimizer);
   if (canonical_) {
     run_canonical_batch(images);
@@ -142,13 +141,26 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * loss_scale_);
   parts_.scaler.unscale(parts_.optimizer);
   std::optional<LayerMeter> meter;
-  if (place != StepPlace::in_epoch && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
+  if (is_measured) meter.emplace(parts_.model, parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   set_lr_of_step(step_);
-  const optim::FiniteCheck taken = parts_.scaler.step(parts_.optimizer);
+  optim::FiniteCheck taken = parts_.scaler.step(parts_.optimizer);
+  if (meter) layer_norms_ = meter->norms();
+  return taken;
+}
+
+void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlace place) {
+  parts_.optimizer.begin_step(step_);
+  epoch_scores_.begin_step();
+  const bool is_measured = place != StepPlace::in_epoch && options_.layer_norms;
+  optim::FiniteCheck taken;
+  if (step_graph_ && !is_measured && !timeline_is_recorded()) {
+    take_step_by_graph(images);
+  } else {
+    taken = take_step(images, micro_batches, is_measured);
+  }
   skipped_in_a_row_.add(taken);
   if (ema_ && taken.passed()) ema_->update();
-  if (meter) layer_norms_ = meter->norms();
   if (lookahead_) lookahead_->after_step(step_ + 1, steps_in_all(), taken);
   if (lookahead_ && place == StepPlace::ends_run) lookahead_->finish();
   parts_.scaler.update();

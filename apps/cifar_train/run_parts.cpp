@@ -161,6 +161,8 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
                                images.train->size(), images.validation == nullptr ? 0 : images.validation->size(),
                                images.test->size(), images.train->classes(), shape_of(*images.train)));
   comm::run_agreed(group, [&] {
+    require(s.trainer.cuda_graph != train::CudaGraph::on || device.type == DeviceType::cuda,
+            "--cuda-graph on needs a GPU, and this run is on the CPU: choose auto or off");
     const auto [resident, images_text] = resident_data(s, images, device, memory_of(device));
     parts.images_text = images_text;
     parts.train_loader = make_loader(images.train, group, true, s, device, resident);

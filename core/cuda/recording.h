@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::cuda {
@@ -23,12 +24,15 @@ class RecordingScope {
   /// Throws Error if the work has freed device memory that it had not taken: the graph may still use it. And if it has
   /// kept some that it has taken: that is the graph's, and another launch takes it again.
   void require_own_memory() const;
+  /// What note_action() was given.
+  std::vector<std::function<void()>> take_actions() { return std::exchange(actions_, {}); }
   /// True if the work has kept memory of the graph.
   bool has_kept_memory() const;
 
  private:
   friend void note_taken(void* block, std::int64_t bytes, bool is_of_graph);
   friend bool may_free_now(void* block);
+  friend void note_action(std::function<void()> action);
   friend void free_later(void* block, std::int64_t bytes, std::function<void()> free);
 
   struct Block {
@@ -38,12 +42,15 @@ class RecordingScope {
 
   RecordingScope* outer_;
   std::map<void*, Block> taken_;  // and not freed
-  std::vector<std::function<void()>> frees_;
+  std::vector<std::function<void()>> frees_, actions_;
   std::int64_t foreign_bytes_ = 0;
 };
 
 /// True while this thread records work.
 bool is_recording();
+
+/// Keeps what the host is to do behind each launch of what this thread records.
+void note_action(std::function<void()> action);
 
 /// Throws Error if this thread records work: `what` cannot be part of it, because it waits for streams, which ends a
 /// recording, or asks for events that it would have recorded.

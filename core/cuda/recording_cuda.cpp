@@ -72,6 +72,8 @@ void RecordingScope::require_own_memory() const {
 
 bool is_recording() { return innermost != nullptr; }
 
+void note_action(std::function<void()> action) { innermost->actions_.push_back(std::move(action)); }
+
 void require_no_recording(std::string_view what) {
   require(!is_recording(), "work graph: {} cannot be recorded; do it before the WorkGraph is made, or after its launch",
           what);

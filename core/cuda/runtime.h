@@ -25,7 +25,9 @@ bool is_event_done(void* event);
 double elapsed_ms(void* from, void* to);
 
 /// A cudaGraphExec_t of what `work` enqueues on the current stream; see core/work_graph.h.
-std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work);
+/// `actions`: those that the work gave to note_action().
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
+                                   std::vector<std::function<void()>>& actions);
 void launch_graph(Device device, void* graph);
 
 /// Device memory, from the driver's pool.

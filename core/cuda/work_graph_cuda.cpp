@@ -57,14 +57,16 @@ class Capture {
 
 }  // namespace
 
-std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work) {
-  const RecordingScope recording;
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
+                                   std::vector<std::function<void()>>& actions) {
+  RecordingScope recording;
   Capture capture(cuda::current_stream(device), recording);
   work();
   const cudaGraph_t graph = capture.finish();
   recording.require_own_memory();
   cudaGraphExec_t executable = nullptr;
   TANDEM_CHECK_CUDA(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+  actions = recording.take_actions();
   return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
 

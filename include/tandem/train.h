@@ -45,6 +45,7 @@
 #include "tandem/train/shell_word.h"
 #include "tandem/train/skipped_in_a_row.h"
 #include "tandem/train/state_copy.h"
+#include "tandem/train/step_graph.h"
 #include "tandem/train/stop_signals.h"
 #include "tandem/train/test_time_augmentation.h"
 #include "tandem/train/trainer.h"

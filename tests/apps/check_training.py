@@ -691,7 +691,7 @@ def config():
                "--param-group *.bias:freeze-step=3,lr-factor=64;*.0.weight:weight-decay=1e-9,momentum=0,schedule=cosine,schedule-steps=7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --mixup 0.4 --cutmix 0.9 --l1 1e-6 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi --comm-progress thread --comm-timeout 12.5 --comm-checks --iface 10.0.0.0/24 "
-               "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu --resident-data off --rehearsal-steps 2 "
+               "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu --resident-data off --cuda-graph auto --rehearsal-steps 2 "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by validation_loss --resume runs/0 "
                "--on-save-error stop --max-skipped-steps 7 --early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms --log-dead-relus "
                "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --trace t.json --progress none").split()

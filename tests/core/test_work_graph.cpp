@@ -40,6 +40,32 @@ TEST_CASE("recorded work is done when it is enqueued, on what its tensors then h
   }
 }
 
+TEST_CASE("what goes with each launch is done on the host behind each, and at once where nothing is recorded",
+          "[cuda]") {
+  int count = 0;
+  WorkGraph::with_each_launch([&] { ++count; });
+  CHECK(count == 1);
+  if (!has_gpu()) return;
+  const Tensor tensor = Tensor::zeros({10}, {.device = kGpu});
+  const WorkGraph graph(kGpu, [&] {
+    tensor.fill(2.0);
+    WorkGraph::with_each_launch([&] { count += 10; });
+    WorkGraph::with_each_launch([&] { count *= 2; });
+  });
+  CHECK(count == 1);
+  for (const int expected : {22, 64}) {
+    graph.launch();
+    CHECK(count == expected);
+  }
+  CHECK_THROWS_AS(WorkGraph(kGpu,
+                            [&] {
+                              WorkGraph::with_each_launch([&] { count = 0; });
+                              fail("no");
+                            }),
+                  Error);
+  CHECK(count == 64);
+}
+
 TEST_CASE("work that cannot be recorded leaves its stream usable", "[cuda]") {
   if (!has_gpu()) return;
   CHECK_THROWS_AS(WorkGraph(kGpu, [] { fail("no"); }), Error);

@@ -1,0 +1,250 @@
+// Trainings whose steps are launches of a CUDA graph.
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/kernels/notice.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/by_name.h"
+#include "tandem/optim/schedule.h"
+#include "tandem/train/trainer.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace tandem;
+using namespace tandem::test;
+using train::CudaGraph;
+
+namespace {
+
+constexpr std::int64_t kImages = 36, kBatch = 8, kSide = 8, kClasses = 10;  // four steps and one of 4 images
+constexpr std::int64_t kFullSteps = kImages / kBatch;
+
+struct Setup {
+  std::string optimizer = "sgd";
+  autograd::Precision precision = autograd::Precision::fp32;
+  bool resident = false, frozen_group = false;
+  Device device = kGpu;
+};
+
+/// A network with batch norm and dropout, and its training.
+struct Run {
+  std::shared_ptr<data::ImageDataset> images;
+  layers::Sequential model;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<data::Loader> loader, test;
+  optim::CosineSchedule schedule{12};
+  optim::GradScaler scaler;
+  std::unique_ptr<train::Trainer> trainer;
+
+  Run(const Setup& setup, CudaGraph mode, train::TrainerOptions options = {.epochs = 3})
+      : images(std::make_shared<data::ImageDataset>(
+            data::make_synthetic({.count = kImages, .channels = 3, .side = kSide, .seed = 3}))) {
+    layers::Initializer initializer(3);
+    model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+    model.add<layers::BatchNorm2d>({.channels = 8});
+    model.add<layers::MaxPool2d>(2);
+    model.add<layers::Flatten>();
+    model.add<layers::Dropout>(0.3);
+    model.add<layers::Linear>({.in = 8 * 4 * 4, .out = kClasses}, initializer);
+    model.set_precision(setup.precision);
+    model.to(setup.device);
+    optimizer = optim::make_optimizer(model.parameters(), {.name = setup.optimizer, .lr = 0.01});
+    if (setup.frozen_group)
+      optimizer->add_group({.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = 7});
+    const DType dtype = autograd::storage_dtype(setup.precision);
+    data::LoaderOptions batches{.global_batch_size = kBatch, .dtype = dtype, .device = setup.device};
+    test = std::make_unique<data::Loader>(images, batches);
+    batches.shuffle = true;
+    batches.augment = data::parse_augment("crop=1,flip");
+    batches.resident = setup.resident;
+    loader = std::make_unique<data::Loader>(images, batches);
+    options.cuda_graph = mode;
+    options.test = test.get();
+    options.schedule = &schedule;
+    options.scaler = &scaler;
+    trainer = std::make_unique<train::Trainer>(model, *optimizer, *loader, options);
+  }
+};
+
+using Values = std::map<std::string, std::vector<double>>;
+
+Values values_of(const NamedTensors& state) {
+  Values values;
+  for (const auto& [name, tensor] : state) values[name] = tensor.to_vector<double>();
+  return values;
+}
+
+/// The figures of each epoch and step, and the state at the end.
+struct Trace {
+  std::vector<double> figures;
+  Values state;
+
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+Trace trace_of(Run& run) {
+  Trace trace;
+  train::TrainObserver observer;
+  observer.epoch = [&](const train::EpochRecord& r) {
+    trace.figures.insert(trace.figures.end(), {r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.lr});
+  };
+  observer.step = [&](const train::StepRecord& r) { trace.figures.insert(trace.figures.end(), {r.loss, r.lr}); };
+  run.trainer->run(observer);
+  trace.state = values_of(run.trainer->state_dict());
+  return trace;
+}
+
+/// Notices given while it lives.
+struct Notices {
+  std::vector<std::string> lines;
+  Notices() {
+    kernels::listen_to_notices([this](const std::string& line) {
+      if (line.starts_with("CUDA graph")) lines.push_back(line);
+    });
+  }
+  ~Notices() { kernels::listen_to_notices(kernels::print_notice); }
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("a training by CUDA graphs has the bits of one without: weights, states, counts and figures",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const Setup setup = GENERATE(Setup{}, Setup{.precision = autograd::Precision::bf16, .resident = true},
+                               Setup{.optimizer = "adamw"}, Setup{.optimizer = "muon"}, Setup{.optimizer = "rmsprop"});
+  CAPTURE(setup.optimizer, autograd::name_of(setup.precision));
+  const train::TrainerOptions options{.epochs = 3, .label_smoothing = 0.1, .l1 = 1e-4, .ema = 0.9, .log_every = 2};
+  Run eager(setup, CudaGraph::off, options), graph(setup, CudaGraph::on, options);
+  const Trace expected = trace_of(eager);
+  CHECK(trace_of(graph) == expected);
+  CHECK(eager.trainer->graph_launches() == 0);
+  CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 2);
+}
+
+TEST_CASE("a step is recorded anew where a group is frozen, a module's mode changes, or a state is loaded",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  SECTION("frozen at step 7") {
+    const Notices notices;
+    const Setup setup{.frozen_group = true};
+    Run eager(setup, CudaGraph::off), graph(setup, CudaGraph::on);
+    CHECK(trace_of(graph) == trace_of(eager));
+    // Full steps 0 to 11: 0 and 1 are eager, and the one behind which the weight is not trained.
+    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+    REQUIRE(notices.lines.size() == 1);
+    CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: a module's mode or what is"));
+  }
+  SECTION("batch norm in evaluation mode from the second epoch on") {
+    Run eager({}, CudaGraph::off), graph({}, CudaGraph::on);
+    for (Run* const run : {&eager, &graph}) {
+      train::TrainObserver observer;
+      observer.epoch = [run](const train::EpochRecord&) {
+        run->model.train();
+        run->model[1].eval();
+      };
+      run->trainer->run(observer);
+    }
+    CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
+    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+  }
+  SECTION("gone on with from the middle of an epoch") {
+    Run eager({}, CudaGraph::off), first({}, CudaGraph::on), second({}, CudaGraph::on);
+    const Trace expected = trace_of(eager);
+    NamedTensors state;
+    train::TrainObserver observer;
+    observer.progress = [&](const train::Progress&) {
+      if (first.trainer->steps_done() != 8) return;
+      for (const auto& [name, tensor] : first.trainer->state_dict()) state.emplace_back(name, tensor.clone());
+    };
+    first.trainer->run(observer);
+    second.trainer->rehearse(4);
+    second.trainer->run({});
+    second.trainer->load_state_dict(state);
+    second.trainer->run({});
+    CHECK(values_of(second.trainer->state_dict()) == expected.state);
+  }
+}
+
+TEST_CASE("modules with hooks are called at each step, and a graph is gone on with without them", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  Run eager({}, CudaGraph::off), graph({}, CudaGraph::on);
+  int calls = 0;
+  auto handle = graph.model.register_forward_hook([&](layers::Module&, const Tensor&, const Tensor&) { ++calls; });
+  train::TrainObserver observer;
+  observer.epoch = [&](const train::EpochRecord& record) {
+    if (record.epoch == 2) handle.remove();
+  };
+  graph.trainer->run(observer);
+  const int evaluated = static_cast<int>(graph.test->batches());
+  CHECK(calls == 2 * (static_cast<int>(graph.loader->batches()) + evaluated));
+  CHECK(graph.trainer->graph_launches() == kFullSteps);
+  eager.trainer->run({});
+  CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
+}
+
+TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told with auto", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const auto refused = [](const Setup& setup, const train::TrainerOptions& options) {
+    return error_of([&] { Run(setup, CudaGraph::on, options); });
+  };
+  CHECK_THAT(refused({.device = {}}, {.epochs = 1}),
+             ContainsText("trainer: steps cannot be CUDA graphs: the model is on the CPU"));
+  CHECK_THAT(refused({}, {.epochs = 1, .accumulation = 2}), ContainsText("a step is several micro-batches"));
+  CHECK_THAT(refused({}, {.epochs = 1, .clip_norm = 1.0}), ContainsText("the norm that gradients are clipped by"));
+  const train::Metric none{"none", [](const Tensor&, const Tensor&) { return 0.0; }};
+  CHECK_THAT(refused({}, {.metrics = {none}, .epochs = 1}), ContainsText("metrics of the program's own"));
+  const Notices notices;
+  Run run({}, CudaGraph::automatic, {.epochs = 2, .clip_norm = 2.5});
+  run.trainer->run({});
+  CHECK(run.trainer->graph_launches() == 0);
+  CHECK(notices.lines ==
+        std::vector<std::string>{"CUDA graph: off: the host computes the norm that gradients are clipped by"});
+}
+
+TEST_CASE("a loss that waits for the GPU ends the recording: an error, or eager steps with the same bits",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  train::TrainerOptions options{.epochs = 3};
+  options.loss = [](const Tensor& output, const Tensor& labels) {
+    const Tensor loss = autograd::softmax_cross_entropy(output, labels);
+    return loss.detach().item() < 1e9 ? loss : Tensor();
+  };
+  Run eager({}, CudaGraph::off, options), automatic({}, CudaGraph::automatic, options), on({}, CudaGraph::on, options);
+  {
+    const Notices notices;
+    automatic.trainer->run({});
+    CHECK(automatic.trainer->graph_launches() == 0);
+    REQUIRE(notices.lines.size() == 2);  // told once for each text
+    CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: "));
+    CHECK_THAT(notices.lines[1], ContainsText("CUDA graph: off from here on, the step cannot be recorded: "));
+  }
+  eager.trainer->run({});
+  CHECK(values_of(automatic.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
+  CHECK_THAT(error_of([&] { on.trainer->run({}); }), ContainsText("cannot be recorded"));
+}
+
+TEST_CASE("a label outside of the classes is named also where steps are launches", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  Run run({}, CudaGraph::on);
+  train::TrainObserver observer;
+  std::int64_t steps = 0;
+  observer.progress = [&](const train::Progress&) { ++steps; };
+  Out(run.images->labels).data<std::int64_t>()[17] = kClasses;  // of any batch
+  CHECK_THAT(error_of([&] { run.trainer->run(observer); }), ContainsText("outside of the 10 classes"));
+}
+
+TEST_CASE("names of the modes of CUDA graphs") {
+  for (const CudaGraph mode : {CudaGraph::off, CudaGraph::automatic, CudaGraph::on})
+    CHECK(train::parse_cuda_graph(train::name_of(mode)) == mode);
+  CHECK_THAT(error_of([] { train::parse_cuda_graph("yes"); }),
+             ContainsText("cuda graph 'yes': choose auto, on or off"));
+}

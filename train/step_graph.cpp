@@ -1,0 +1,154 @@
+// When a step is recorded, launched, and when it is neither.
+#include "tandem/train/step_graph.h"
+
+#include "tandem/autograd/variable.h"
+#include "tandem/core/error.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/notice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem::train {
+namespace {
+
+constexpr int kEagerSteps = 2;    // before the first recording: kernels are loaded and chosen, states are made
+constexpr int kMostFailures = 3;  // in a row; then steps stay eager
+
+std::vector<layers::Module*> modules_of(layers::Module& model) {
+  std::vector<layers::Module*> modules;
+  for (const auto& [name, module] : model.named_modules()) modules.push_back(module);
+  return modules;
+}
+
+bool are_alike(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && a.device() == b.device() && a.strides() == b.strides();
+}
+
+}  // namespace
+
+CudaGraph parse_cuda_graph(std::string_view name) {
+  for (const CudaGraph mode : {CudaGraph::off, CudaGraph::automatic, CudaGraph::on})
+    if (name_of(mode) == name) return mode;
+  fail("cuda graph '{}': choose auto, on or off", name);
+}
+
+std::string_view name_of(CudaGraph mode) {
+  return mode == CudaGraph::off ? "off" : mode == CudaGraph::on ? "on" : "auto";
+}
+
+StepGraph::StepGraph(layers::Module& model, optim::Optimizer& optimizer,
+                     std::shared_ptr<layers::RandomState> random_state, CudaGraph mode)
+    : model_(model),
+      optimizer_(optimizer),
+      random_state_(std::move(random_state)),
+      mode_(mode),
+      places_(optimizer.parameters()) {}
+
+std::vector<bool> StepGraph::modes() const {
+  std::vector<bool> modes;
+  for (const layers::Module* const module : modules_) modes.push_back(module->training());
+  for (const Tensor& parameter : optimizer_.parameters()) modes.push_back(autograd::requires_grad(parameter));
+  return modes;
+}
+
+bool StepGraph::has_shapes_of_fixed(const data::Batch& batch) const {
+  return batch.tensors.size() == fixed_.tensors.size() && batch.count() == fixed_.count() &&
+         std::ranges::equal(batch.tensors, fixed_.tensors, are_alike);
+}
+
+void StepGraph::copy_to_fixed(const data::Batch& batch) {
+  for (std::size_t i = 0; i < batch.tensors.size(); ++i) fixed_.tensors[i].copy_from_async(batch.tensors[i]);
+}
+
+void StepGraph::drop() {
+  graph_.reset();
+  eager_steps_ = 0;
+}
+
+void StepGraph::note_dropped(std::string_view reason) {
+  drop();
+  if (++failures_ < kMostFailures)
+    return kernels::notice(fmt::format("CUDA graph: the step is recorded anew: {}", reason));
+  require(mode_ != CudaGraph::on, "CUDA graph: the step cannot be recorded: {}", reason);
+  kernels::notice(fmt::format("CUDA graph: off from here on, the step cannot be recorded: {}", reason));
+}
+
+/// Whether this step is to be a launch. The shapes of the first batch are those of the graph.
+bool StepGraph::is_ready(const data::Batch& batch) {
+  if (failures_ >= kMostFailures) return false;
+  if (fixed_.tensors.empty()) {
+    const MemoryTagScope scope(MemoryTag::data);
+    fixed_ = batch;
+    for (Tensor& tensor : fixed_.tensors) {
+      const Tensor like = tensor;
+      tensor = empty_like(like);
+      if (tensor.strides() != like.strides() || tensor.device().type != DeviceType::cuda) {
+        fixed_ = {};
+        failures_ = kMostFailures - 1;
+        note_dropped("a tensor of the batches is not dense, or not on the GPU");
+        return false;
+      }
+    }
+    fixed_.images = fixed_.tensors.front();
+    fixed_.labels = fixed_.tensors.back();
+    modules_ = modules_of(model_);
+  }
+  if (!has_shapes_of_fixed(batch)) return false;
+  if (eager_steps_ < kEagerSteps) {
+    ++eager_steps_;
+    return false;
+  }
+  const bool is_observed = std::ranges::any_of(modules_, [](const auto* module) { return module->is_observed(); });
+  return !is_observed;  // hooks would be called once, at the recording
+}
+
+void StepGraph::record(const std::function<void(const data::Batch&)>& work) {
+  optimizer_.prepare_recording();
+  random_state_->upload();
+  recorded_modes_ = modes();
+  graph_.emplace(fixed_.tensors.front().device(), [&] { work(fixed_); });
+  ++recordings_;
+}
+
+bool StepGraph::take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work) {
+  if (!is_ready(batch)) {
+    work(batch);
+    return false;
+  }
+  std::string reason;
+  if (graph_ && recorded_modes_ != modes()) reason = "a module's mode or what is trained has changed";
+  if (graph_ && reason.empty()) {
+    try {
+      optimizer_.prepare_replay();
+      random_state_->upload();
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+  } else if (!graph_) {
+    const std::int64_t steps = optimizer_.steps();
+    try {
+      record(work);
+    } catch (const Error& error) {
+      // What the optimizer has counted cannot be taken back.
+      if (mode_ == CudaGraph::on || optimizer_.steps() != steps) throw;
+      random_state_->set_step(random_state_->step());
+      reason = error.what();
+    }
+  }
+  if (!reason.empty()) {
+    note_dropped(reason);
+    work(batch);
+    eager_steps_ = kEagerSteps;  // states are there: the next step is recorded
+    return false;
+  }
+  copy_to_fixed(batch);
+  graph_->launch();
+  ++launches_;
+  failures_ = 0;
+  return true;
+}
+
+}  // namespace tandem::train

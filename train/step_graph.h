@@ -1,0 +1,98 @@
+// Training steps that a GPU is given as one unit of work.
+#pragma once
+
+#include "tandem/core/work_graph.h"
+#include "tandem/data/batch.h"
+#include "tandem/layers/module.h"
+#include "tandem/layers/random_state.h"
+#include "tandem/optim/gradient_places.h"
+#include "tandem/optim/optimizer.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::train {
+
+/// Whether steps are recorded once and launched as CUDA graphs. `automatic`: where that can be done, and a line says
+/// where it cannot; `on`: an Error there.
+enum class CudaGraph : std::uint8_t { off, automatic, on };
+
+/// "off", "auto", "on". Throws Error for another text.
+CudaGraph parse_cuda_graph(std::string_view name);
+/// What parse_cuda_graph() reads.
+std::string_view name_of(CudaGraph mode);
+
+/// Takes steps of batches of one shape: the first two one operation after another, which loads and chooses kernels, the
+/// third is recorded in a WorkGraph, and from then on each is one launch, with the bits that the operations would have
+/// had. What a step does is what was recorded: functions and hooks of the program are not called again, but for what
+/// WorkGraph::with_each_launch() was given. A batch of another shape is computed by the operations. Where the modes of
+/// the modules, which parameters are trained, or addresses have changed, the graph is dropped with a line, and the next
+/// step is recorded anew. Gradients have places of their own while this lives.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     void train(layers::Module& model, optim::Optimizer& optimizer, const std::vector<data::Batch>& batches) {
+///       const auto random = std::make_shared<layers::RandomState>(1);
+///       model.set_random_state(random);
+///       StepGraph graph(model, optimizer, random, CudaGraph::automatic);
+///       for (const data::Batch& batch : batches) {
+///         random->advance();
+///         graph.take(batch, [&](const data::Batch& given) {
+///           optimizer.zero_grad();
+///           autograd::backward(autograd::mse_loss(model(given.images), given.labels));
+///           optimizer.step();
+///         });
+///       }
+///     }
+class StepGraph {
+ public:
+  /// All parameters of the optimizer are on one GPU; all must outlive this, and the model draws its random numbers by
+  /// `random_state`. Throws Error as GradientPlaces does.
+  StepGraph(layers::Module& model, optim::Optimizer& optimizer, std::shared_ptr<layers::RandomState> random_state,
+            CudaGraph mode);
+
+  /// Takes a step of the batch: calls work(batch), or launches what was recorded of it, which reads a copy of the
+  /// batch. `work` is a whole step, and does what it does to the batch it is given. Returns whether it was a launch.
+  /// With CudaGraph::on throws Error where `work` cannot be recorded.
+  bool take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work);
+
+  /// Within `work`, behind backward: throws Error for a gradient that is elsewhere than it was.
+  void check_places() const { places_.check(); }
+
+  /// Forgets what was recorded: behind load_state_dict(), or for what only the program knows. Two steps go before the
+  /// next one.
+  void drop();
+
+  /// Steps that were launches, so far.
+  std::int64_t launches() const { return launches_; }
+  /// How often a step was recorded.
+  std::int64_t recordings() const { return recordings_; }
+
+ private:
+  /// What a recorded step depends on beside the numbers in tensors.
+  std::vector<bool> modes() const;
+  bool has_shapes_of_fixed(const data::Batch& batch) const;
+  void copy_to_fixed(const data::Batch& batch);
+  bool is_ready(const data::Batch& batch);
+  void record(const std::function<void(const data::Batch&)>& work);
+  void note_dropped(std::string_view reason);
+
+  layers::Module& model_;
+  optim::Optimizer& optimizer_;
+  std::shared_ptr<layers::RandomState> random_state_;
+  CudaGraph mode_;
+  optim::GradientPlaces places_;
+  std::vector<layers::Module*> modules_;
+  data::Batch fixed_;  // that recorded work reads
+  std::optional<WorkGraph> graph_;
+  std::vector<bool> recorded_modes_;
+  int eager_steps_ = 0;  // since the graph was dropped, of fixed_'s shapes
+  int failures_ = 0;     // since the last launch
+  std::int64_t launches_ = 0, recordings_ = 0;
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,62 @@
+// Steps of a Trainer that a GPU is given as one unit of work.
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/notice.h"
+#include "tandem/optim/l1_penalty.h"
+#include "tandem/train/trainer.h"
+
+#include <fmt/format.h>
+
+namespace tandem::train {
+namespace {
+
+/// Why steps cannot be recorded; "": they can.
+std::string obstacle_to_graph(const TrainingParts& parts, const TrainerOptions& options, bool is_canonical) {
+  if (parts.optimizer.parameters().front().device().type != DeviceType::cuda) return "the model is on the CPU";
+  if (is_canonical) return "in canonical mode the host adds up the gradients";
+  if (parts.group.size() > 1) return "several ranks exchange gradients, which the host begins";
+  if (options.accumulation > 1) return "a step is several micro-batches";
+  if (parts.scaler.is_enabled()) return "the loss scale decides which steps are skipped";
+  if (options.clip_norm > 0.0) return "the host computes the norm that gradients are clipped by";
+  if (!options.metrics.empty()) return "metrics of the program's own are computed by the host";
+  return "";
+}
+
+}  // namespace
+
+void Trainer::make_step_graph() {
+  if (options_.cuda_graph == CudaGraph::off) return;
+  const std::string obstacle = obstacle_to_graph(parts_, options_, canonical_.has_value());
+  if (obstacle.empty()) {
+    step_graph_ = std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph);
+    return;
+  }
+  require(options_.cuda_graph != CudaGraph::on,
+          "trainer: steps cannot be CUDA graphs: {}; leave that out, or choose CudaGraph::automatic or off "
+          "(--cuda-graph auto)",
+          obstacle);
+  kernels::notice(fmt::format("CUDA graph: off: {}", obstacle));
+}
+
+/// take_step() of one batch, without a loss scale.
+void Trainer::take_step_by_graph(std::int64_t images_in_step) {
+  const data::Batch batch = next_batch();
+  set_lr_of_step(step_);
+  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
+  ScoredBatch scored;
+  const auto work = [&](const data::Batch& given) {
+    parts_.optimizer.zero_grad();
+    scored = compute(given, share);
+    if (WorkGraph::is_recording()) step_graph_->check_places();
+    if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1);
+    parts_.optimizer.step();
+  };
+  if (step_graph_->take(batch, work)) epoch_scores_.add_launched(batch.labels);
+  if (scored.loss.defined()) {
+    epoch_scores_.add(scored, batch.count());
+  } else {
+    epoch_scores_.read_earlier_steps();
+  }
+  phases_.end(&PhaseTimes::backward);
+}
+
+}  // namespace tandem::train
