@@ -55,6 +55,8 @@ CASES = [
     ("cifar_train --no-check-replicas=1",),
     ("cifar_train --model vgg-lite",),
     ("cifar_train --optimizer sdg",),
+    ("cifar_train --cuda-graph always",),
+    (SMALL + "--cuda-graph on",),
     ("cifar_train --augment crop,flp",),
     ("cifar_train --augment flip,flip-alternating",),
     ("cifar_train --early-stopping soon",),

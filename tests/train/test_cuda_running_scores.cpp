@@ -40,7 +40,7 @@ struct Run {
     model.to(kGpu);
     optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
     data::LoaderOptions batches{.global_batch_size = kBatch, .shuffle = true, .dtype = dtype, .device = kGpu};
-    if (mixes) batches.mix.mixup = 0.4;
+    if (mixes) batches.mix = {.mixup = 0.4, .classes = kClasses};
     loader = std::make_unique<data::Loader>(images, batches);
     if (host_reads) options.metrics.push_back({"none", [](const Tensor&, const Tensor&) { return 0.0; }});
     trainer = std::make_unique<train::Trainer>(model, *optimizer, *loader, options);
