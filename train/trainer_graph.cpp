@@ -25,10 +25,14 @@ std::string obstacle_to_graph(const TrainingParts& parts, const TrainerOptions& 
 
 void Trainer::make_step_graph() {
   if (options_.cuda_graph == CudaGraph::off) return;
-  const std::string obstacle = obstacle_to_graph(parts_, options_, canonical_.has_value());
+  std::string obstacle = obstacle_to_graph(parts_, options_, canonical_.has_value());
   if (obstacle.empty()) {
-    step_graph_ = std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph);
-    return;
+    try {
+      step_graph_ = std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph);
+      return;
+    } catch (const Error& error) {  // another trainer's graph has the gradients, say
+      obstacle = error.what();
+    }
   }
   require(options_.cuda_graph != CudaGraph::on,
           "trainer: steps cannot be CUDA graphs: {}; leave that out, or choose CudaGraph::automatic or off "

@@ -202,6 +202,12 @@ TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told wit
   CHECK_THAT(refused({}, {.epochs = 1, .clip_norm = 1.0}), ContainsText("the norm that gradients are clipped by"));
   const train::Metric none{"none", [](const Tensor&, const Tensor&) { return 0.0; }};
   CHECK_THAT(refused({}, {.metrics = {none}, .epochs = 1}), ContainsText("metrics of the program's own"));
+  Run first({}, CudaGraph::on);
+  CHECK_THAT(error_of([&] {
+               train::Trainer(first.model, *first.optimizer, *first.loader,
+                              {.scaler = &first.scaler, .cuda_graph = CudaGraph::on});
+             }),
+             ContainsText("steps cannot be CUDA graphs: gradient places: the gradient of"));
   const Notices notices;
   Run run({}, CudaGraph::automatic, {.epochs = 2, .clip_norm = 2.5});
   run.trainer->run({});
