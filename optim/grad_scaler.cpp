@@ -142,7 +142,8 @@ void GradScaler::unscale(Optimizer& optimizer) {
   const bool is_there = there_.defined() && there_.device() == device;
   const Tensor loss_scale = is_there ? read_there().detach() : kernels::make_loss_scale(device, now());
   optimizer.remove_loss_scale(loss_scale);
-  optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters())), loss_scale};
+  optimizers_[&optimizer] = {Stage::unscaled, FiniteCheck(gradients_of(optimizer.parameters()), &tables_[&optimizer]),
+                             loss_scale};
 }
 
 bool GradScaler::is_shared(const Tensor& loss_scale) const {
@@ -205,11 +206,28 @@ void GradScaler::update() {
 void GradScaler::change_there(const std::vector<Tensor>& found) {
   begin_change();
   kernels::update_loss_scale(found, rule(), Out(there_));
+  if (!WorkGraph::is_recording()) return fetch();
+  require(optimizers_.size() == 1,
+          "GradScaler: update() behind {} optimizers cannot be recorded: whether a launch takes a step is known of one",
+          optimizers_.size());
+  Optimizer* const stepped = optimizers_.begin()->first;
+  WorkGraph::with_each_launch([this, stepped, table = tables_[stepped]] { note_launch(*stepped); });  // it reads that
+}
+
+void GradScaler::fetch() {
   const MemoryTagScope scope(MemoryTag::workspace);
   on_its_way_ = Tensor::empty(there_.shape(), {.dtype = there_.dtype(), .pinned = true});
   on_its_way_.copy_from_async(there_);
   end_change();
 }
+
+void GradScaler::note_launch(Optimizer& stepped) {
+  launched_step_ = FiniteCheck::of_word(kernels::was_skipped(there_));
+  stepped.settle_launch(launched_step_);
+  fetch();
+}
+
+void GradScaler::abandon_step() { optimizers_.clear(); }
 
 double GradScaler::scale() const { return now().scale; }
 

@@ -80,11 +80,21 @@ class GradScaler {
   /// with which nothing of the optimizer changes: no parameter, master, moment or count, and no factor is left for the
   /// next step. Gradients stay until a zero_grad, the module's or the optimizer's. What it returns is true if the step
   /// was taken, and waits for a GPU only if it is asked. Throws Error if called twice before update().
+  /// A step that unscale(), step() and update() take part in can be recorded in a WorkGraph behind two others of the
+  /// same gradients, on one stream: the optimizer's prepare_recording() before, its prepare_replay() before each launch
+  /// but the first. The scaler and the optimizer must live, and stay where they are, as long as that is launched;
+  /// whether a launch took the step is launched_step().
   FiniteCheck step(Optimizer& optimizer);
+
+  /// Whether the last launch of a recorded step() took it.
+  const FiniteCheck& launched_step() const { return launched_step_; }
 
   /// The scale of the next step, if it is dynamic: smaller if a step was skipped, larger after growth_interval good
   /// ones in a row. Throws Error if there was no step since the last update(). Without scaling it does nothing.
   void update();
+
+  /// Forgets the calls since the last update(): where a step was given up, as by an error.
+  void abandon_step();
 
   /// Updates for which a step was skipped, of this run.
   std::int64_t skipped_steps() const;
@@ -114,6 +124,10 @@ class GradScaler {
   void end_change();
   /// @}
   void change_there(const std::vector<Tensor>& found);
+  /// Has the state brought to the host, behind its change.
+  void fetch();
+  /// Behind each launch of a recorded update().
+  void note_launch(Optimizer& stepped);
   /// Whether it is what changes.
   bool is_shared(const Tensor& loss_scale) const;
   /// Before a change: gradients that were unscaled and not stepped keep the factor that they have.
@@ -121,7 +135,9 @@ class GradScaler {
   kernels::LossScaleRule rule() const;
 
   GradScalerOptions options_;
-  std::map<const Optimizer*, OptimizerState> optimizers_;  // since the last update()
+  std::map<Optimizer*, OptimizerState> optimizers_;         // since the last update()
+  std::map<const Optimizer*, kernels::TableCache> tables_;  // of gradients that are looked at
+  FiniteCheck launched_step_;
   Tensor there_;       // the state on the first GPU that it was needed on, where it stays; undefined: there was none
   Stream changed_on_;  // whose work has changed it last
   Event changed_;      // behind that, and the copy of it

@@ -264,12 +264,14 @@ void Optimizer::step_if(const FiniteCheck& check) {
   for (const ParameterState& state : states_) before.push_back(state.step);
   const auto note_counts = [&] {
     skip_ = {};
-    unsettled_.emplace(check);
+    const bool is_launch = std::exchange(skip_is_recorded_, false);  // each has an answer of its own
+    unsettled_ = {.check = is_launch ? FiniteCheck() : check, .parameters = {}, .is_launch = is_launch};
     for (std::size_t i = 0; i < states_.size(); ++i) {
       if (states_[i].step != before[i]) unsettled_->parameters.push_back(i);
     }
   };
   skip_ = check.found();
+  skip_is_recorded_ = check.is_recorded();
   try {
     take_step();
   } catch (...) {

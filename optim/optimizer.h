@@ -58,6 +58,10 @@ class Optimizer {
   /// optimizer look at it themselves (looks_at_skip()); counts of steps are settled when they are next asked for.
   void step_if(const FiniteCheck& check);
 
+  /// For a step_if() that was recorded in a WorkGraph: whether the last launch of it has taken the step, as far as the
+  /// host counts steps. GradScaler does this behind each launch.
+  void settle_launch(const FiniteCheck& taken);
+
   /// Before a WorkGraph is made that records step(), as that copies nothing from the host: copies the rates and factors
   /// of the step that is due to where its kernels read them. Nobody waits.
   void prepare_recording();
@@ -69,9 +73,9 @@ class Optimizer {
   /// a step() between launches may take any other step. Throws Error, changing nothing, where the launch would take
   /// another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a group
   /// was added or is frozen by now, a state was loaded, what the kernels read was moved by a step() on another stream,
-  /// gradients have a loss scale on the device (remove_loss_scale()), or the step that was recorded was a parameter's
-  /// first one, was skipped or not by a check on the device, had such a loss scale, or was an update() that does not go
-  /// by control(). Example:
+  /// gradients have a loss scale on the device (remove_loss_scale()) that those of the recorded step had not, or that
+  /// one was a parameter's first one, had a check on the device that is no part of the recording, or a loss scale
+  /// without a check, or was an update() that does not go by control(). Example:
   ///     #include "tandem/core/work_graph.h"
   ///     void take_steps(Optimizer& optimizer, Device gpu, const Schedule& schedule) {
   ///       for (int step = 0; step < 2; ++step) optimizer.step();  // gradients stay where they are
@@ -148,6 +152,8 @@ class Optimizer {
 
   /// Steps of the parameter that has made the most.
   std::int64_t steps() const;
+  /// The fewest that a parameter with a gradient has taken; 0 where none has one. Waits as steps() does.
+  std::int64_t fewest_steps() const;
 
   /// For checkpoints: "<parameter index>.step" (i64, rank 0) and "<parameter index>.<state name>" (PyTorch's names:
   /// momentum_buffer, exp_avg, ...) for each parameter that was ever updated, and "<parameter index>.master" for each
@@ -257,7 +263,8 @@ class Optimizer {
     kernels::TableCache table;
     Tensor control;  // undefined: they read none
     // Whether a launch of the same can be another step.
-    bool on_gpu = false, was_first = false, may_have_skipped = false, had_loss_scale = false;
+    bool on_gpu = false, was_first = false, may_have_skipped = false, decides_anew = false;
+    Tensor loss_scale;  // that was taken out
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
@@ -321,12 +328,14 @@ class Optimizer {
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
   Tensor skip_;
+  bool skip_is_recorded_ = false;
   StepControl control_{1};
 
   /// A step whose check is not answered yet, and the parameters whose counts it has increased.
   struct UnsettledStep {
     FiniteCheck check;
     std::vector<std::size_t> parameters;
+    bool is_launch = false;  // whose check settle_launch() is given
   };
   // Mutable, as whoever reads counts first settles them.
   mutable std::vector<ParameterState> states_;

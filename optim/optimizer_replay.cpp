@@ -29,7 +29,21 @@ void Optimizer::note_recorded(std::span<const Update> updates, std::int64_t step
       .on_gpu = current_.device.type == DeviceType::cuda,
       .was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; }),
       .may_have_skipped = skip_.defined(),
-      .had_loss_scale = loss_scale_.defined()};
+      .decides_anew = skip_is_recorded_,
+      .loss_scale = loss_scale_};
+}
+
+void Optimizer::settle_launch(const FiniteCheck& taken) {
+  if (unsettled_ && unsettled_->is_launch)
+    *unsettled_ = {.check = taken, .parameters = std::move(unsettled_->parameters)};
+}
+
+std::int64_t Optimizer::fewest_steps() const {
+  settle_counts();
+  std::optional<std::int64_t> fewest;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (autograd::grad(parameters_[i]).defined()) fewest = std::min(fewest.value_or(states_[i].step), states_[i].step);
+  return fewest.value_or(0);
 }
 
 void Optimizer::prepare_recording() {
@@ -58,8 +72,10 @@ void Optimizer::prepare_replay() {
     if (was.addresses.empty()) continue;
     check(was.on_gpu, "the CPU records nothing");
     check(!was.was_first, "it was the first one of a parameter");
-    check(!was.may_have_skipped, "a check on the device decided whether to skip it");
-    check(!was.had_loss_scale && !loss_scale_.defined(), "a loss scale on the device is a factor of its gradients");
+    check(was.may_have_skipped == was.decides_anew, "a check on the device decided whether to skip it");
+    check(!was.loss_scale.defined() || was.decides_anew, "a loss scale on the device is a factor of its gradients");
+    check(!loss_scale_.defined() || (was.loss_scale.defined() && loss_scale_.raw_data() == was.loss_scale.raw_data()),
+          "a loss scale on the device is a factor of its gradients");
     check(was.control.defined(), "its kernels do not go by numbers on the device");
     any = true;
   }
@@ -73,15 +89,20 @@ void Optimizer::prepare_replay() {
     check(control_.row(row, was.control.device()).raw_data() == was.control.raw_data(),
           "a step() on another stream has moved the numbers that its kernels read");
   }
+  UnsettledStep launched{.check = {}, .parameters = {}, .is_launch = true};
+  bool may_skip = false;
   for (std::size_t row = 0; row < recorded_.size(); ++row) {
     if (recorded_[row].addresses.empty()) continue;
+    may_skip = may_skip || recorded_[row].may_have_skipped;
     std::vector<std::int64_t>& there = kept_[row].counts.steps;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (row_of(i) != row || !autograd::grad(parameters_[i]).defined()) continue;
       ++states_[i].step;
+      launched.parameters.push_back(i);
       if (!there.empty()) there[i] = states_[i].step;
     }
   }
+  if (may_skip) unsettled_ = std::move(launched);
   end_step();
 }
 

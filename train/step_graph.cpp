@@ -101,6 +101,8 @@ bool StepGraph::is_ready(const data::Batch& batch) {
     ++eager_steps_;
     return false;
   }
+  // A first step is another one, also behind steps that were skipped, and its successor makes tables anew.
+  if (!graph_ && optimizer_.fewest_steps() < kEagerSteps) return false;
   const bool is_observed = std::ranges::any_of(modules_, [](const auto* module) { return module->is_observed(); });
   return !is_observed;  // hooks would be called once, at the recording
 }

@@ -70,9 +70,9 @@ struct TrainerOptions {
   /// The run ends where a loss scale skips so many steps in a row; 0: never. Halving the scale 40 times leads from the
   /// largest f16 to the smallest one: what still overflows then does so at every scale.
   std::int64_t max_skipped_steps = 40;
-  /// Steps as CUDA graphs (step_graph.h). Possible for one rank on a GPU, whose steps are one batch each, without a
-  /// loss scale, clipping, and metrics of one's own. Functions of the options and hooks are then called for the steps
-  /// alone that are not launched as a graph, of which there are a few.
+  /// Steps as CUDA graphs (step_graph.h). Possible for one rank on a GPU, whose steps are one batch each, without
+  /// clipping, an L1 penalty beside a loss scale, and metrics of one's own. Functions of the options and hooks are then
+  /// called for the steps alone that are not launched as a graph, of which there are a few.
   CudaGraph cuda_graph = CudaGraph::off;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
@@ -282,7 +282,7 @@ class Trainer {
   void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   optim::FiniteCheck take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured);
-  void take_step_by_graph(std::int64_t images_in_step);
+  optim::FiniteCheck take_step_by_graph(std::int64_t images_in_step);
   void make_step_graph();
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);

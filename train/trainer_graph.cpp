@@ -15,7 +15,7 @@ std::string obstacle_to_graph(const TrainingParts& parts, const TrainerOptions& 
   if (is_canonical) return "in canonical mode the host adds up the gradients";
   if (parts.group.size() > 1) return "several ranks exchange gradients, which the host begins";
   if (options.accumulation > 1) return "a step is several micro-batches";
-  if (parts.scaler.is_enabled()) return "the loss scale decides which steps are skipped";
+  if (parts.scaler.is_enabled() && options.l1 > 0.0) return "the host scales the L1 penalty by the loss scale";
   if (options.clip_norm > 0.0) return "the host computes the norm that gradients are clipped by";
   if (!options.metrics.empty()) return "metrics of the program's own are computed by the host";
   return "";
@@ -41,26 +41,35 @@ void Trainer::make_step_graph() {
   kernels::notice(fmt::format("CUDA graph: off: {}", obstacle));
 }
 
-/// take_step() of one batch, without a loss scale.
-void Trainer::take_step_by_graph(std::int64_t images_in_step) {
+/// take_step() of one batch.
+optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
   const data::Batch batch = next_batch();
   set_lr_of_step(step_);
+  if (options_.log_every > 0 && (step_ + 1) % options_.log_every == 0) loss_scale_ = parts_.scaler.scale();
+  optim::FiniteCheck taken;
   const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
   ScoredBatch scored;
   const auto work = [&](const data::Batch& given) {
+    parts_.scaler.abandon_step();  // of a recording that has failed
     parts_.optimizer.zero_grad();
     scored = compute(given, share);
     if (WorkGraph::is_recording()) step_graph_->check_places();
     if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1);
-    parts_.optimizer.step();
+    taken = parts_.scaler.step(parts_.optimizer);
+    parts_.scaler.update();
+    if (WorkGraph::is_recording()) taken = {};  // its answer is in the graph's memory
   };
-  if (step_graph_->take(batch, work)) epoch_scores_.add_launched(batch.labels);
+  if (step_graph_->take(batch, work)) {
+    epoch_scores_.add_launched(batch.labels);
+    taken = parts_.scaler.launched_step();
+  }
   if (scored.loss.defined()) {
     epoch_scores_.add(scored, batch.count());
   } else {
     epoch_scores_.read_earlier_steps();
   }
   phases_.end(&PhaseTimes::backward);
+  return taken;
 }
 
 }  // namespace tandem::train

@@ -146,6 +146,7 @@ optim::FiniteCheck Trainer::take_step(std::int64_t images, std::int64_t micro_ba
   set_lr_of_step(step_);
   optim::FiniteCheck taken = parts_.scaler.step(parts_.optimizer);
   if (meter) layer_norms_ = meter->norms();
+  parts_.scaler.update();
   return taken;
 }
 
@@ -155,7 +156,7 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   const bool is_measured = place != StepPlace::in_epoch && options_.layer_norms;
   optim::FiniteCheck taken;
   if (step_graph_ && !is_measured && !timeline_is_recorded()) {
-    take_step_by_graph(images);
+    taken = take_step_by_graph(images);
   } else {
     taken = take_step(images, micro_batches, is_measured);
   }
@@ -163,7 +164,6 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   if (ema_ && taken.passed()) ema_->update();
   if (lookahead_) lookahead_->after_step(step_ + 1, steps_in_all(), taken);
   if (lookahead_ && place == StepPlace::ends_run) lookahead_->finish();
-  parts_.scaler.update();
   phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;

@@ -28,12 +28,12 @@ bool are_finite(const T* values, std::int64_t count) {
 
 }  // namespace
 
-Tensor any_non_finite(std::span<const Tensor> tensors) {
+Tensor any_non_finite(std::span<const Tensor> tensors, TableCache* table) {
   constexpr std::string_view kOp = "all_finite";
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   if constexpr (kHasCuda)
     if (!tensors.empty())
-      if (const CudaOp op{kOp, tensors.front()}) return cuda::any_non_finite(tensors);
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::any_non_finite(tensors, table);
   std::atomic<bool> all{true};
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {

@@ -16,11 +16,11 @@ __global__ void find_non_finite(TableView<ListEntry> table, std::int32_t* found)
 
 }  // namespace
 
-Tensor any_non_finite(std::span<const Tensor> tensors) {
+Tensor any_non_finite(std::span<const Tensor> tensors, TableCache* cache) {
   const MemoryTagScope scope(MemoryTag::workspace);
   const Device device = tensors.front().device();
   const Out found(Tensor::zeros({}, {.dtype = DType::i32, .device = device}));
-  const TensorTable<ListEntry> table = make_list<ListEntry>("all_finite", tensors);
+  const TensorTable<ListEntry> table = make_list<ListEntry>("all_finite", tensors, cache);
   if (table.chunks() == 0) return found;
   launch(find_non_finite, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(device),
          table.view(), found.data<std::int32_t>());

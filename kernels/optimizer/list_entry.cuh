@@ -11,21 +11,23 @@ struct BasicListEntry {
   std::int64_t count;
   DType dtype;
   bool vectors;  // the address is a multiple of 16
+
+  friend bool operator==(const BasicListEntry&, const BasicListEntry&) = default;
 };
 
 /// What is only read.
 using ListEntry = BasicListEntry<const void*>;
 
-/// Of tensors that are read, or of Outs that are written.
+/// Of tensors that are read, or of Outs that are written; `cache`: where the table is kept, if anywhere.
 template <typename Entry, typename Operand>
-TensorTable<Entry> make_list(std::string_view op, std::span<const Operand> tensors) {
+TensorTable<Entry> make_list(std::string_view op, std::span<const Operand> tensors, TableCache* cache = nullptr) {
   std::vector<Entry> entries;
   for (const Operand& tensor : tensors) {
     require_kernel_dtype(op, tensor);
     entries.push_back(
         {tensor.raw_data(), tensor.numel(), tensor.dtype(), device::aligned_for_vectors(tensor.raw_data())});
   }
-  return TensorTable<Entry>(entries, tensors.front().device());
+  return cached_table(std::move(entries), tensors.front().device(), cache);
 }
 
 /// Calls visit(value) for every element of the block's chunk, in an order of its own for each thread.

@@ -6,6 +6,7 @@
 #include "tandem/kernels/optimizer/loss_scale_implementations.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace tandem::kernels {
@@ -29,6 +30,13 @@ LossScaleState read_loss_scale(const Tensor& state) {
   LossScaleState result;
   std::memcpy(&result, here.raw_data(), sizeof result);
   return result;
+}
+
+Tensor was_skipped(const Tensor& state) {
+  check_loss_scale("loss scale", state, state.device());
+  constexpr auto kPlace = static_cast<std::int64_t>(offsetof(LossScaleState, was_skipped) / sizeof(std::int32_t));
+  return Tensor::on(state.storage(), {kBytes / static_cast<std::int64_t>(sizeof(std::int32_t))}, DType::i32)
+      .select(0, kPlace);
 }
 
 void check_loss_scale(std::string_view op, const Tensor& state, Device device) {

@@ -15,6 +15,7 @@ struct LossScaleState {
   double scale = 1.0, inverse = 1.0;  // inverse: 1 / scale
   std::int64_t good_steps = 0;        // in a row, since the scale has changed
   std::int64_t skipped_steps = 0;
+  std::int32_t was_skipped = 0, unused = 0;  // whether the last step was skipped
 };
 
 /// How a scale changes.
@@ -29,6 +30,7 @@ struct LossScaleRule {
 constexpr LossScaleState next_loss_scale(LossScaleState state, bool is_skipped, const LossScaleRule& rule) {
   const double before = state.scale;
   if (is_skipped) ++state.skipped_steps;
+  state.was_skipped = is_skipped ? 1 : 0;
   if (rule.is_fixed) return state;
   if (is_skipped) {
     state.scale = before * rule.backoff_factor;
@@ -50,6 +52,8 @@ constexpr std::size_t kMostFoundWords = 8;
 Tensor make_loss_scale(Device device, const LossScaleState& state);
 /// What such a tensor holds; waits for a GPU.
 LossScaleState read_loss_scale(const Tensor& state);
+/// Its word that says whether the last step was skipped, as a tensor like those of any_non_finite().
+Tensor was_skipped(const Tensor& state);
 /// Throws Error unless `state` is such a tensor on `device`, or undefined.
 void check_loss_scale(std::string_view op, const Tensor& state, Device device);
 

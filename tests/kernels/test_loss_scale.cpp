@@ -85,7 +85,7 @@ TEST_CASE("loss scales refuse other tensors") {
   CHECK(update({}, state) == "no error");
   CHECK_THAT(update({number}, state), ContainsText("must be one i32 of rank 0 on cpu, got f32[]"));
   CHECK_THAT(update({}, number),
-             ContainsText("a loss scale must be that of make_loss_scale() on cpu, u8[32], got f32"));
+             ContainsText("a loss scale must be that of make_loss_scale() on cpu, u8[40], got f32"));
   CHECK_THAT(update(std::vector<Tensor>(9, word({}, false)), state), ContainsText("takes 8 words"));
   CHECK_THAT(error_of([&] { kernels::fill_loss_scale(state, 1.0, Out(word({}, false))); }),
              ContainsText("needs a state and a dense floating tensor"));

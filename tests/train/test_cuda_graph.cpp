@@ -30,6 +30,7 @@ struct Setup {
   std::string optimizer = "sgd";
   autograd::Precision precision = autograd::Precision::fp32;
   bool resident = false, frozen_group = false;
+  double init_scale = 0.0;  // 0: losses are not scaled
   Device device = kGpu;
 };
 
@@ -68,6 +69,8 @@ struct Run {
     options.cuda_graph = mode;
     options.test = test.get();
     options.schedule = &schedule;
+    if (setup.init_scale > 0.0)
+      scaler = optim::GradScaler(optim::GradScalerOptions{.init_scale = setup.init_scale, .growth_interval = 3});
     options.scaler = &scaler;
     trainer = std::make_unique<train::Trainer>(model, *optimizer, *loader, options);
   }
@@ -128,6 +131,40 @@ TEST_CASE("a training by CUDA graphs has the bits of one without: weights, state
   CHECK(trace_of(graph) == expected);
   CHECK(eager.trainer->graph_launches() == 0);
   CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 2);
+}
+
+TEST_CASE("a graph skips the steps whose gradients overflow, and changes the loss scale, as without",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const std::string optimizer = GENERATE("sgd", "adamw", "muon");
+  CAPTURE(optimizer);
+  // The first steps overflow, and so do some that the scale has grown for.
+  const Setup setup{.optimizer = optimizer, .precision = autograd::Precision::fp16, .init_scale = 0x1p22};
+  for (const bool averages : {true, false}) {
+    CAPTURE(averages);
+    train::TrainerOptions options{.epochs = 6, .log_every = 3};
+    if (averages) options.ema = 0.9;
+    if (!averages) options.lookahead = {.every = 2};
+    Run eager(setup, CudaGraph::off, options), graph(setup, CudaGraph::on, options);
+    const Trace expected = trace_of(eager);
+    CHECK(trace_of(graph) == expected);
+    CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
+    CHECK(graph.scaler.skipped_steps() > 3);
+    CHECK(graph.scaler.skipped_steps() < 20);
+    CHECK(graph.trainer->graph_launches() > 3 * kFullSteps);
+  }
+}
+
+TEST_CASE("a run of graphs ends with the step that makes too many skipped ones in a row", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const Setup setup{.precision = autograd::Precision::fp16, .init_scale = 0x1p100};
+  const train::TrainerOptions options{.epochs = 6, .max_skipped_steps = 9};
+  Run eager(setup, CudaGraph::off, options), graph(setup, CudaGraph::on, options);
+  const train::EpochRecord expected = eager.trainer->run({}), last = graph.trainer->run({});
+  REQUIRE(expected.diverged.has_value());
+  CHECK(last.diverged == expected.diverged);
+  CHECK(graph.trainer->steps_done() == eager.trainer->steps_done());
+  CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
 }
 
 TEST_CASE("a step is recorded anew where a group is frozen, a module's mode changes, or a state is loaded",
