@@ -1,5 +1,7 @@
 // grouped_gemm on the GPU: the tiles of all products in one launch, which has what they are by value.
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/gemm/batches.h"
 #include "tandem/kernels/gemm/gemm_implementations.h"
 #include "tandem/kernels/gemm/grouped_gemm_implementations.h"
