@@ -269,7 +269,9 @@ void Module::replace_tensors(const std::function<Tensor(const Tensor&, const Mod
   for (const auto& [name, module] : modules) {  // before anything is changed
     for (const auto& [parameter_name, parameter] : module->parameters_)
       require(!autograd::gradient_place(*parameter).defined() || is_unchanged_by(convert, *parameter, *module),
-              "to: parameter {}{}{} is in a DistributedDataParallel already; make that after to() or set_precision()",
+              "to: the gradient of parameter {}{}{} has a place, of a DistributedDataParallel or of steps as CUDA "
+              "graphs; make "
+              "those after to() or set_precision()",
               name, name.empty() ? "" : ".", parameter_name);
   }
   for (const auto& [name, module] : modules) {

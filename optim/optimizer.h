@@ -65,6 +65,9 @@ class Optimizer {
   /// Before a WorkGraph is made that records step(), as that copies nothing from the host: copies the rates and factors
   /// of the step that is due to where its kernels read them. Nobody waits.
   void prepare_recording();
+  /// Behind a WorkGraph whose constructor has thrown: takes back what a step() within it has counted, as nothing of it
+  /// was done. prepare_recording() comes before.
+  void abandon_recording();
 
   /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
   /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
@@ -329,6 +332,13 @@ class Optimizer {
   std::vector<std::string> state_names_;
   Tensor skip_;
   bool skip_is_recorded_ = false;
+  /// What a recording counts.
+  struct Counts {
+    std::optional<std::int64_t> next_step = {};
+    std::vector<std::int64_t> steps = {};                     // of each parameter
+    std::vector<std::vector<std::int64_t>> steps_there = {};  // CountsOnGpu::steps of each row
+  };
+  Counts before_recording_;
   StepControl control_{1};
 
   /// A step whose check is not answered yet, and the parameters whose counts it has increased.

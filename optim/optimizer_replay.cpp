@@ -49,8 +49,22 @@ std::int64_t Optimizer::fewest_steps() const {
 void Optimizer::prepare_recording() {
   settle_counts();
   settle_factor();
+  recorded_.clear();  // what only the last recording still had is not freed within the next one
   set_factors(next_step());
   control_.upload();
+  before_recording_ = {.next_step = next_step_};
+  for (const ParameterState& state : states_) before_recording_.steps.push_back(state.step);
+  for (const Kept& kept : kept_) before_recording_.steps_there.push_back(kept.counts.steps);
+}
+
+void Optimizer::abandon_recording() {
+  recorded_.clear();
+  unsettled_.reset();
+  if (before_recording_.steps.size() != states_.size()) return;
+  next_step_ = before_recording_.next_step;
+  for (std::size_t i = 0; i < states_.size(); ++i) states_[i].step = before_recording_.steps[i];
+  for (std::size_t row = 0; row < before_recording_.steps_there.size() && row < kept_.size(); ++row)
+    kept_[row].counts.steps = before_recording_.steps_there[row];
 }
 
 void Optimizer::prepare_replay() {

@@ -4,6 +4,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
+#include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/notice.h"
 
 #include <fmt/format.h>
@@ -47,11 +48,12 @@ StepGraph::StepGraph(layers::Module& model, optim::Optimizer& optimizer,
       mode_(mode),
       places_(optimizer.parameters()) {}
 
-std::vector<bool> StepGraph::modes() const {
-  std::vector<bool> modes;
-  for (const layers::Module* const module : modules_) modes.push_back(module->training());
-  for (const Tensor& parameter : optimizer_.parameters()) modes.push_back(autograd::requires_grad(parameter));
-  return modes;
+std::vector<std::uintptr_t> StepGraph::circumstances() const {
+  std::vector<std::uintptr_t> all{static_cast<std::uintptr_t>(kernels::float32_products())};
+  for (const layers::Module* const module : modules_) all.push_back(module->training() ? 1 : 0);
+  for (const Tensor& parameter : optimizer_.parameters()) all.push_back(autograd::requires_grad(parameter) ? 1 : 0);
+  for (const Tensor& tensor : tensors_) all.push_back(reinterpret_cast<std::uintptr_t>(tensor.raw_data()));
+  return all;
 }
 
 bool StepGraph::has_shapes_of_fixed(const data::Batch& batch) const {
@@ -79,6 +81,7 @@ void StepGraph::note_dropped(std::string_view reason) {
 /// Whether this step is to be a launch. The shapes of the first batch are those of the graph.
 bool StepGraph::is_ready(const data::Batch& batch) {
   if (failures_ >= kMostFailures) return false;
+  if (!graph_ && batch.count() > fixed_.count()) fixed_ = {};  // that may have been an epoch's last, smaller one
   if (fixed_.tensors.empty()) {
     const MemoryTagScope scope(MemoryTag::data);
     fixed_ = batch;
@@ -95,6 +98,9 @@ bool StepGraph::is_ready(const data::Batch& batch) {
     fixed_.images = fixed_.tensors.front();
     fixed_.labels = fixed_.tensors.back();
     modules_ = modules_of(model_);
+    tensors_.clear();
+    for (const NamedTensors& tensors : {model_.named_parameters(), model_.named_buffers()})
+      for (const auto& [name, tensor] : tensors) tensors_.push_back(tensor);
   }
   if (!has_shapes_of_fixed(batch)) return false;
   if (eager_steps_ < kEagerSteps) {
@@ -103,14 +109,14 @@ bool StepGraph::is_ready(const data::Batch& batch) {
   }
   // A first step is another one, also behind steps that were skipped, and its successor makes tables anew.
   if (!graph_ && optimizer_.fewest_steps() < kEagerSteps) return false;
-  const bool is_observed = std::ranges::any_of(modules_, [](const auto* module) { return module->is_observed(); });
-  return !is_observed;  // hooks would be called once, at the recording
+  // Hooks would be called once, at the recording.
+  return std::ranges::none_of(modules_, [](const auto* module) { return module->is_observed(); });
 }
 
 void StepGraph::record(const std::function<void(const data::Batch&)>& work) {
   optimizer_.prepare_recording();
-  random_state_->upload();
-  recorded_modes_ = modes();
+  random_state_->step_on(fixed_.tensors.front().device());  // by its current stream
+  recorded_circumstances_ = circumstances();
   graph_.emplace(fixed_.tensors.front().device(), [&] { work(fixed_); });
   ++recordings_;
 }
@@ -121,21 +127,21 @@ bool StepGraph::take(const data::Batch& batch, const std::function<void(const da
     return false;
   }
   std::string reason;
-  if (graph_ && recorded_modes_ != modes()) reason = "a module's mode or what is trained has changed";
+  const bool is_replay = graph_.has_value();
+  if (graph_ && recorded_circumstances_ != circumstances())
+    reason = "a module's mode, what is trained, or where a tensor of the model is has changed";
   if (graph_ && reason.empty()) {
     try {
-      optimizer_.prepare_replay();
       random_state_->upload();
+      optimizer_.prepare_replay();
     } catch (const Error& error) {
       reason = error.what();
     }
   } else if (!graph_) {
-    const std::int64_t steps = optimizer_.steps();
     try {
       record(work);
     } catch (const Error& error) {
-      // What the optimizer has counted cannot be taken back.
-      if (mode_ == CudaGraph::on || optimizer_.steps() != steps) throw;
+      optimizer_.abandon_recording();
       random_state_->set_step(random_state_->step());
       reason = error.what();
     }
@@ -149,7 +155,7 @@ bool StepGraph::take(const data::Batch& batch, const std::function<void(const da
   copy_to_fixed(batch);
   graph_->launch();
   ++launches_;
-  failures_ = 0;
+  if (is_replay) failures_ = 0;
   return true;
 }
 

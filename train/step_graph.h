@@ -28,12 +28,15 @@ CudaGraph parse_cuda_graph(std::string_view name);
 std::string_view name_of(CudaGraph mode);
 
 /// Takes steps of batches of one shape: the first two one operation after another, which loads and chooses kernels, the
-/// third is recorded in a WorkGraph, and from then on each is one launch, with the bits that the operations would have
-/// had. What a step does is what was recorded: functions and hooks of the program are not called again, but for what
-/// WorkGraph::with_each_launch() was given. A batch of another shape is computed by the operations. Where the modes of
-/// the modules, which parameters are trained, or addresses have changed, the graph is dropped with a line, and the next
-/// step is recorded anew. Gradients have places of their own while this lives.
-/// Example:
+/// third is recorded in a WorkGraph (with a loss scale, the one behind two that were taken of every parameter), and
+/// from then on each is one launch, with the bits that the operations would have had. What a step does is what was
+/// recorded: functions of the program are not called again, but for what WorkGraph::with_each_launch() was given. A
+/// batch of another shape, and a step of modules with hooks, is computed by the operations; hooks of gradients
+/// (autograd::on_gradient_ready()) are called for the recording alone. Where the
+/// modes of the modules, which parameters are trained, or addresses have changed, the graph is dropped with a line, and
+/// the next step is recorded anew. What else a program changes under way (a module that is added, the rule of a loss
+/// scale, another random state, Optimizer::scale_gradients()) is for drop(). Gradients have places of their own while
+/// this lives. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     void train(layers::Module& model, optim::Optimizer& optimizer, const std::vector<data::Batch>& batches) {
 ///       const auto random = std::make_shared<layers::RandomState>(1);
@@ -57,7 +60,8 @@ class StepGraph {
 
   /// Takes a step of the batch: calls work(batch), or launches what was recorded of it, which reads a copy of the
   /// batch. `work` is a whole step, and does what it does to the batch it is given. Returns whether it was a launch.
-  /// With CudaGraph::on throws Error where `work` cannot be recorded.
+  /// Where `work` could not be recorded three times, steps are no launches any more; with CudaGraph::on throws Error
+  /// then.
   bool take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work);
 
   /// Within `work`, behind backward: throws Error for a gradient that is elsewhere than it was.
@@ -73,8 +77,8 @@ class StepGraph {
   std::int64_t recordings() const { return recordings_; }
 
  private:
-  /// What a recorded step depends on beside the numbers in tensors.
-  std::vector<bool> modes() const;
+  /// What a recorded step depends on beside the numbers in tensors: modes, and where the model's tensors are.
+  std::vector<std::uintptr_t> circumstances() const;
   bool has_shapes_of_fixed(const data::Batch& batch) const;
   void copy_to_fixed(const data::Batch& batch);
   bool is_ready(const data::Batch& batch);
@@ -87,9 +91,10 @@ class StepGraph {
   CudaGraph mode_;
   optim::GradientPlaces places_;
   std::vector<layers::Module*> modules_;
-  data::Batch fixed_;  // that recorded work reads
+  std::vector<Tensor> tensors_;  // parameters and buffers
+  data::Batch fixed_;            // that recorded work reads
   std::optional<WorkGraph> graph_;
-  std::vector<bool> recorded_modes_;
+  std::vector<std::uintptr_t> recorded_circumstances_;
   int eager_steps_ = 0;  // since the graph was dropped, of fixed_'s shapes
   int failures_ = 0;     // since the last launch
   std::int64_t launches_ = 0, recordings_ = 0;

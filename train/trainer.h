@@ -71,8 +71,8 @@ struct TrainerOptions {
   /// largest f16 to the smallest one: what still overflows then does so at every scale.
   std::int64_t max_skipped_steps = 40;
   /// Steps as CUDA graphs (step_graph.h). Possible for one rank on a GPU, whose steps are one batch each, without
-  /// clipping, an L1 penalty beside a loss scale, and metrics of one's own. Functions of the options and hooks are then
-  /// called for the steps alone that are not launched as a graph, of which there are a few.
+  /// clipping, an L1 penalty beside a loss scale, and metrics of one's own. Functions of the options are then called
+  /// for the steps alone that are no launches, of which there are a few.
   CudaGraph cuda_graph = CudaGraph::off;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's

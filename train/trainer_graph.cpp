@@ -59,7 +59,9 @@ optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
     parts_.scaler.update();
     if (WorkGraph::is_recording()) taken = {};  // its answer is in the graph's memory
   };
-  if (step_graph_->take(batch, work)) {
+  const bool is_launch = step_graph_->take(batch, work);
+  parts_.replicas.finish();
+  if (is_launch) {
     epoch_scores_.add_launched(batch.labels);
     taken = parts_.scaler.launched_step();
   }

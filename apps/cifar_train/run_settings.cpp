@@ -100,10 +100,9 @@ void describe_ranks(OptionTable& table, Settings& s) {
           "on a GPU, up to a quarter of its memory)")
       .no_effect_on_result();
   table
-      .parsed(
-          "cuda-graph", s.trainer.cuda_graph, "auto|on|off", train::parse_cuda_graph,
-          "have the GPU given each step as one CUDA graph, with the same bits: possible for one rank without a loss "
-          "scale, clipping and micro-batches (auto: there)")
+      .parsed("cuda-graph", s.trainer.cuda_graph, "auto|on|off", train::parse_cuda_graph,
+              "have the GPU given each step as one CUDA graph, with the same bits: possible for one rank without "
+              "clipping and micro-batches (auto: there)")
       .no_effect_on_result();
   table
       .integer("rehearsal-steps", s.rehearsal_steps, {},

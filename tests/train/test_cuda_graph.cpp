@@ -157,11 +157,21 @@ TEST_CASE("a graph skips the steps whose gradients overflow, and changes the los
 
 TEST_CASE("a run of graphs ends with the step that makes too many skipped ones in a row", "[cuda][trainer]") {
   if (!has_gpu()) return;
-  const Setup setup{.precision = autograd::Precision::fp16, .init_scale = 0x1p100};
-  const train::TrainerOptions options{.epochs = 6, .max_skipped_steps = 9};
+  const Setup setup{.precision = autograd::Precision::fp16, .init_scale = 1024.0};
+  const train::TrainerOptions options{.epochs = 9, .max_skipped_steps = 9};
+  const auto run_spoiled = [](Run& run) {  // behind step 12 each overflows
+    train::TrainObserver observer;
+    observer.progress = [&run](const train::Progress&) {
+      if (run.trainer->steps_done() == 12)
+        run.scaler.load_state_dict({{"scale", Tensor::full({}, 0x1p100, {.dtype = DType::f64})},
+                                    {"growth_tracker", Tensor::zeros({}, {.dtype = DType::i64})}});
+    };
+    return run.trainer->run(observer);
+  };
   Run eager(setup, CudaGraph::off, options), graph(setup, CudaGraph::on, options);
-  const train::EpochRecord expected = eager.trainer->run({}), last = graph.trainer->run({});
+  const train::EpochRecord expected = run_spoiled(eager), last = run_spoiled(graph);
   REQUIRE(expected.diverged.has_value());
+  CHECK(graph.trainer->graph_launches() > 12);
   CHECK(last.diverged == expected.diverged);
   CHECK(graph.trainer->steps_done() == eager.trainer->steps_done());
   CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
@@ -178,7 +188,7 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
     // Full steps 0 to 11: 0 and 1 are eager, and the one behind which the weight is not trained.
     CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
     REQUIRE(notices.lines.size() == 1);
-    CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: a module's mode or what is"));
+    CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: a module's mode, what is"));
   }
   SECTION("batch norm in evaluation mode from the second epoch on") {
     Run eager({}, CudaGraph::off), graph({}, CudaGraph::on);
@@ -187,6 +197,43 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
       observer.epoch = [run](const train::EpochRecord&) {
         run->model.train();
         run->model[1].eval();
+      };
+      run->trainer->run(observer);
+    }
+    CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
+    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+  }
+  SECTION("another list of parameters, and another trainer of the same parts") {
+    for (const std::string optimizer : {"sgd", "adamw", "muon"}) {
+      Run eager({.optimizer = optimizer}, CudaGraph::off), graph({.optimizer = optimizer}, CudaGraph::on);
+      for (Run* const run : {&eager, &graph}) {
+        train::TrainObserver observer;
+        observer.progress = [run](const train::Progress&) {
+          if (run->trainer->steps_done() == 6) run->model[0].requires_grad(false);
+        };
+        run->trainer->run(observer);
+        const train::TrainerOptions options{.schedule = &run->schedule, .scaler = &run->scaler, .epochs = 2};
+        train::TrainerOptions again = options;
+        again.cuda_graph = run == &graph ? CudaGraph::on : CudaGraph::off;
+        run->trainer.reset();
+        run->trainer = std::make_unique<train::Trainer>(run->model, *run->optimizer, *run->loader, again);
+        run->trainer->run({});
+      }
+      CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
+      CHECK(graph.trainer->graph_launches() == 2 * kFullSteps - 2);
+    }
+  }
+  SECTION("a buffer elsewhere") {
+    Run eager({}, CudaGraph::off), graph({}, CudaGraph::on);
+    std::vector<Tensor> kept;
+    for (Run* const run : {&eager, &graph}) {
+      train::TrainObserver observer;
+      observer.progress = [&, run](const train::Progress&) {
+        if (run->trainer->steps_done() != 6) return;
+        for (const auto& [name, buffer] : run->model.named_buffers()) {
+          kept.push_back(buffer.detach());
+          if (buffer.device() == kGpu) buffer.set_data(buffer.clone());
+        }
       };
       run->trainer->run(observer);
     }
@@ -273,6 +320,25 @@ TEST_CASE("a loss that waits for the GPU ends the recording: an error, or eager 
   eager.trainer->run({});
   CHECK(values_of(automatic.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
   CHECK_THAT(error_of([&] { on.trainer->run({}); }), ContainsText("cannot be recorded"));
+}
+
+TEST_CASE("a loss that keeps a tensor of the recording is told, and no step is counted twice", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  Tensor last;
+  train::TrainerOptions options{.epochs = 3};
+  options.loss = [&last](const Tensor& output, const Tensor& labels) {
+    const Tensor loss = autograd::softmax_cross_entropy(output, labels);
+    last = loss.detach();
+    return loss;
+  };
+  for (const Setup& setup :
+       {Setup{.optimizer = "adamw"}, Setup{.precision = autograd::Precision::fp16, .init_scale = 8.0}}) {
+    Run eager(setup, CudaGraph::off, options), automatic(setup, CudaGraph::automatic, options);
+    const Trace expected = trace_of(eager);
+    CHECK(trace_of(automatic).state == expected.state);
+    CHECK(automatic.trainer->graph_launches() == 0);
+    CHECK(automatic.optimizer->steps() == eager.optimizer->steps());
+  }
 }
 
 TEST_CASE("a label outside of the classes is named also where steps are launches", "[cuda][trainer]") {

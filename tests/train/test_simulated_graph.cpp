@@ -88,8 +88,9 @@ TEST_CASE("a step that is a launch waits for the sums of the step before alone, 
     CAPTURE(step);
     CHECK(behind[step].stream_waits == behind[step - 1].stream_waits);
     CHECK(behind[step].event_waits - behind[step - 1].event_waits == 1);
-    // Rates, which follow the schedule, dropout's step, the batch's labels, and which images it has.
-    CHECK(behind[step].copies_to_device - behind[step - 1].copies_to_device == 4);
+    // Rates, which follow the schedule, and dropout's step; labels and which images are in the batch, by the loader's
+    // thread, of which some may fall into one step.
+    CHECK(behind[step].copies_to_device - behind[step - 1].copies_to_device <= 2 + 3 * 2);
     CHECK(behind[step].bytes_to_device - behind[step - 1].bytes_to_device < 1024);
     CHECK(behind[step].bytes_to_host - behind[step - 1].bytes_to_host == sizeof(kernels::ScoreSums));
   }
