@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -161,6 +162,7 @@ void JsonlLog::begin_again() {
     append(run_line_ + "\n");
   } catch (const Error&) {
     ::close(std::exchange(descriptor_, -1));  // a log begins with its run: the next record tries again
+    --lost_records_;
     throw;
   }
 }
@@ -181,16 +183,16 @@ void JsonlLog::write_line(const std::string& line) {
   for (const StepRecord& step : std::exchange(waiting_, {})) lines += line_of(json_of(step)) + "\n";
   if (!line.empty()) lines += line + "\n";
   last_write_ = std::chrono::steady_clock::now();
-  try {
-    if (is_removed()) {
+  if (is_removed()) {
+    try {
       begin_again();
-      was_removed_ = true;
+    } catch (const Error&) {
+      lost_records_ += records;
+      throw;
     }
-    append(lines);
-  } catch (const Error&) {
-    lost_records_ += records;
-    throw;
+    was_removed_ = true;
   }
+  append(lines);
 }
 
 void JsonlLog::flush() {
@@ -206,7 +208,14 @@ void JsonlLog::append(const std::string& lines) {
     if (put > 0) done += static_cast<std::size_t>(put);
     if (put > 0) continue;
     const int error = errno;
-    if (done > 0 && !cut_end(descriptor_, done)) starts_inside_line_ = true;
+    // Whole lines stay.
+    const std::size_t kept = done == 0 ? 0 : text.rfind('\n', done - 1) + 1;  // npos + 1 is 0
+    lost_records_ += std::count(text.begin() + static_cast<std::ptrdiff_t>(kept), text.end(), '\n');
+    if (kept > 0)
+      starts_inside_line_ = false;
+    else if (starts_inside_line_)
+      --lost_records_;  // its first line ends what was there
+    if (done > kept && !cut_end(descriptor_, done - kept)) starts_inside_line_ = true;
     fail("log file {}: writing failed: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
   starts_inside_line_ = false;

@@ -28,8 +28,8 @@ class JsonlLog {
   JsonlLog(const JsonlLog&) = delete;
   JsonlLog& operator=(const JsonlLog&) = delete;
 
-  /// Throws Error where the record, and the steps that wait, cannot be written, as on a full disk. Nothing of them is
-  /// in the file then, so that later records can follow.
+  /// Throws Error where the record, and the steps that wait, cannot be written, as on a full disk. Whole records
+  /// that came into the file stay there, and nothing else does, so that later ones can follow.
   void write(const RunRecord& record);
   void write(const StepRecord& record);
   void write(const EpochRecord& record);

@@ -293,9 +293,22 @@ TEST_CASE("a record that a full disk cuts is taken back, and later ones follow")
   log.write(StepRecord{3, 1, 0.1, 1.0});
   log.flush();
   CHECK(log.lost_records() == 1);
+  {  // of several at once, those stay that there is room for
+    const auto line = (std::filesystem::file_size(file.path) + 1) / 2;
+    const Limit limit(std::filesystem::file_size(file.path) + 2 * line + line / 2);
+    const auto write_four = [&] {
+      for (const std::int64_t step : {4, 5, 6, 7}) log.write(StepRecord{step, 1, 0.1, 1.0});
+      log.flush();
+    };
+    CHECK_THROWS_WITH(write_four(), tandem::test::ContainsText("writing failed: File too large"));
+  }
+  CHECK(log.lost_records() > 1);  // step 2, 6, and 7 where it came with 6
+  log.write(StepRecord{8, 1, 0.1, 1.0});
+  log.flush();
   const auto records = file.records();
-  REQUIRE(records.size() == 2);
-  CHECK(records[1]["step"] == 3);
+  std::vector<std::int64_t> steps;
+  for (const auto& record : records) steps.push_back(record["step"]);
+  CHECK(steps == std::vector<std::int64_t>{1, 3, 4, 5, 8});
 }
 
 TEST_CASE("a log that cannot be written says which file and why") {
