@@ -83,7 +83,7 @@ TEST_CASE("a module whose gradients have places refuses another dtype, and is le
   Linear layer({.in = 2, .out = 2}, initializer);
   autograd::set_gradient_place(layer.bias(), Tensor::zeros({2}));
   CHECK_THAT(error_of([&] { layer.to(DType::f64); }),
-             ContainsText("to: parameter bias is in a DistributedDataParallel"));
+             ContainsText("to: the gradient of parameter bias has a place, of a DistributedDataParallel"));
   CHECK(layer.weight().dtype() == DType::f32);
   layer.to(DType::f32);  // nothing to do
 }
