@@ -42,6 +42,7 @@ class RunningScores {
   /// As if no step had had a loss that is not finite.
   void forget_bad_step();
 
+  /// Before the batches of a step.
   void begin_step();
   /// Adds a batch where its loss is on a GPU that can; else returns false and does nothing.
   bool add_on_device(const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t examples);
