@@ -30,9 +30,9 @@ class RunningScores {
   explicit RunningScores(Scoring scoring) : scoring_(std::move(scoring)) {}
   /// What a GPU adds to has one owner.
   /// @{
-  RunningScores(RunningScores&&) = default;
+  RunningScores(RunningScores&&) noexcept = default;
   RunningScores(const RunningScores&) = delete;
-  RunningScores& operator=(RunningScores&&) = default;
+  RunningScores& operator=(RunningScores&&) noexcept = default;
   RunningScores& operator=(const RunningScores&) = delete;
   ~RunningScores() = default;
   /// @}
