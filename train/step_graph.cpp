@@ -81,7 +81,10 @@ void StepGraph::note_dropped(std::string_view reason) {
 /// Whether this step is to be a launch. The shapes of the first batch are those of the graph.
 bool StepGraph::is_ready(const data::Batch& batch) {
   if (failures_ >= kMostFailures) return false;
-  if (!graph_ && batch.count() > fixed_.count()) fixed_ = {};  // that may have been an epoch's last, smaller one
+  if (!graph_ && batch.count() > fixed_.count()) {  // that may have been an epoch's last, smaller one
+    fixed_ = {};
+    eager_steps_ = 0;
+  }
   if (fixed_.tensors.empty()) {
     const MemoryTagScope scope(MemoryTag::data);
     fixed_ = batch;
