@@ -2,6 +2,7 @@
 #include "tandem/optim/clip_grad_norm.h"
 
 #include "tandem/core/profiler.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/norm.h"
 
 #include <cmath>
@@ -9,12 +10,6 @@
 namespace tandem::optim {
 
 namespace {
-
-/// By what to multiply gradients of this norm; 1 where they stay as they are.
-double clip_factor(double norm, double max_norm) {
-  const double factor = max_norm / (norm + 1e-6);
-  return factor >= 1.0 ? 1.0 : factor;
-}
 
 void check_bound(double max_norm) {
   require(max_norm > 0.0, "clip_grad_norm: the largest norm must be above 0, got {}", max_norm);
@@ -27,7 +22,7 @@ double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
   const ProfileRange range("clip gradients");
   const std::vector<Tensor> gradients = gradients_of(parameters);
   const double norm = std::sqrt(kernels::squared_norm(gradients));
-  const double factor = clip_factor(norm, max_norm);
+  const double factor = kernels::clip_factor(norm, max_norm);
   if (factor != 1.0) kernels::scale_all(outs_of(gradients), factor);
   return norm;
 }
@@ -38,7 +33,7 @@ double clip_grad_norm(Optimizer& optimizer, double max_norm) {
   optimizer.scale_gradients(1.0);  // all gradients of now, and no others, have its factor
   const double stored_norm = std::sqrt(kernels::squared_norm(gradients_of(optimizer.parameters())));
   const double norm = stored_norm * std::abs(optimizer.gradient_factor());
-  optimizer.scale_gradients(clip_factor(norm, max_norm));
+  optimizer.scale_gradients(kernels::clip_factor(norm, max_norm));
   return norm;
 }
 

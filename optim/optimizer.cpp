@@ -263,9 +263,9 @@ void Optimizer::step_if(const FiniteCheck& check) {
   const auto note_counts = [&] {
     skip_ = {};
     const bool is_launch = std::exchange(skip_is_recorded_, false);  // each has an answer of its own
-    unsettled_ = {.check = is_launch ? FiniteCheck() : check, .parameters = {}, .is_launch = is_launch};
+    unsettled_ = {{.check = is_launch ? FiniteCheck() : check, .parameters = {}, .is_launch = is_launch}};
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      if (states_[i].step != before[i]) unsettled_->parameters.push_back(i);
+      if (states_[i].step != before[i]) unsettled_.back().parameters.push_back(i);
     }
   };
   skip_ = check.found();
@@ -279,14 +279,16 @@ void Optimizer::step_if(const FiniteCheck& check) {
   note_counts();
 }
 
-void Optimizer::settle_counts() const {
-  if (!unsettled_) return;
-  const UnsettledStep step = *std::exchange(unsettled_, std::nullopt);
-  if (step.check.passed()) return;
-  for (const std::size_t i : step.parameters) {
-    std::vector<std::int64_t>& there = kept_[row_of(i)].counts.steps;
-    if (!there.empty() && there[i] == states_[i].step) --there[i];  // as the GPU has not counted it either
-    if (--states_[i].step == 0) states_[i] = {};                    // as before the first step
+void Optimizer::settle_counts(std::size_t but) const {
+  while (unsettled_.size() > but) {
+    const UnsettledStep step = std::move(unsettled_.front());
+    unsettled_.erase(unsettled_.begin());
+    if (step.check.passed()) continue;
+    for (const std::size_t i : step.parameters) {
+      std::vector<std::int64_t>& there = kept_[row_of(i)].counts.steps;
+      if (!there.empty() && there[i] == states_[i].step) --there[i];  // as the GPU has not counted it either
+      if (--states_[i].step == 0) states_[i] = {};                    // as before the first step
+    }
   }
 }
 
@@ -359,7 +361,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   }
   require(used == state.size(), "{}: {} of the {} entries in the state belong to none of the {} parameters", name_,
           state.size() - used, state.size(), parameters_.size());
-  unsettled_.reset();
+  unsettled_.clear();
   kept_.clear();
   recorded_.clear();
   states_ = std::move(loaded);

@@ -71,7 +71,8 @@ class Optimizer {
 
   /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
   /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
-  /// them; nobody waits. To be called in place of step() before each launch but the first, which takes the step that
+  /// them. Where steps may be skipped it waits for the launch before the last one, with begin_step() called; else
+  /// nobody waits. To be called in place of step() before each launch but the first, which takes the step that
   /// was recorded, on the stream of that, and while nothing is recorded. Of several recordings it is for the last one;
   /// a step() between launches may take any other step. Throws Error, changing nothing, where the launch would take
   /// another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a group
@@ -106,6 +107,12 @@ class Optimizer {
   /// to it: nobody waits for it where kernels of the optimizer read it there (looks_at_loss_scale()). Whatever it is, 1
   /// as well, gradients have a factor then. Throws Error for gradients that a scale was taken out of already.
   void remove_loss_scale(const Tensor& loss_scale);
+  /// Clips the gradients as clip_grad_norm() does, which tells their norm: here nobody waits for a GPU. Where kernels
+  /// of the optimizer read a loss scale there, the factor is a part of the scale that they read, on the current stream,
+  /// which is that of the step then; a WorkGraph can record it behind a step that did the same. The gradients have a
+  /// factor then, whether they were clipped or not. A loss scale is taken out of them before. Throws Error unless
+  /// max_norm > 0.
+  void clip_gradients(double max_norm);
   /// The factor that gradients have until the next step; 1 where none was given. Waits for a GPU where a loss scale
   /// there is a part of it.
   double gradient_factor() const;
@@ -268,6 +275,8 @@ class Optimizer {
     // Whether a launch of the same can be another step.
     bool on_gpu = false, was_first = false, may_have_skipped = false, decides_anew = false;
     Tensor loss_scale;  // that was taken out
+    bool clips = false;
+    kernels::TableCache clip_table;
   };
 
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
@@ -305,11 +314,14 @@ class Optimizer {
   /// What update() did, while a WorkGraph records it.
   void note_recorded(std::span<const Update> updates, std::int64_t step);
   void end_step();
-  /// Takes back the counts of the last step if its check has not passed.
-  void settle_counts() const;
+  /// Takes back the counts of steps whose checks have not passed, but for the last `but` ones.
+  void settle_counts(std::size_t but = 0) const;
   ParameterState fresh_state(std::size_t index) const;
   void make_masters();
   bool factor_holds() const;
+  bool is_clipped() const {
+    return loss_scale_.defined() && clipping_.scale.defined() && loss_scale_.is_same(clipping_.scale);
+  }
   bool has_factor() const { return gradient_factor_ != 1.0 || loss_scale_.defined(); }
   /// Where some of the gradients that have the factor are gone, or others have come, multiplies those that have it, and
   /// ends it.
@@ -327,7 +339,13 @@ class Optimizer {
   std::optional<std::int64_t> next_step_;  // as begin_step() said and steps since; nothing: steps()
   Current current_;
   double gradient_factor_ = 1.0;
-  Tensor loss_scale_;                // whose inverse is a factor as well
+  Tensor loss_scale_;  // whose inverse is a factor as well
+  /// What clipping keeps on a GPU from step to step.
+  struct Clipping {
+    kernels::TableCache table;
+    Tensor scale;  // loss_scale_ of gradients that are clipped
+  };
+  Clipping clipping_;
   std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
   Tensor skip_;
@@ -349,9 +367,9 @@ class Optimizer {
   };
   // Mutable, as whoever reads counts first settles them.
   mutable std::vector<ParameterState> states_;
-  mutable std::optional<UnsettledStep> unsettled_;
-  mutable std::vector<Kept> kept_;  // of each row
-  std::vector<Recorded> recorded_;  // of each row, by the last step that was recorded
+  mutable std::vector<UnsettledStep> unsettled_;  // the oldest first: two where the last is a launch, else one
+  mutable std::vector<Kept> kept_;                // of each row
+  std::vector<Recorded> recorded_;                // of each row, by the last step that was recorded
 };
 
 /// The gradients of those parameters that have one.

@@ -1,8 +1,11 @@
 // The factor that gradients have from clipping and loss scaling: whose it is, and when it ends.
 #include "tandem/autograd/variable.h"
 #include "tandem/core/error.h"
+#include "tandem/core/profiler.h"
+#include "tandem/core/work_graph.h"
 #include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/kernels/optimizer/norm.h"
+#include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/optimizer.h"
 
 #include <algorithm>
@@ -26,10 +29,32 @@ void Optimizer::scale_gradients(double factor) {
 void Optimizer::remove_loss_scale(const Tensor& loss_scale) {
   require(loss_scale.defined(), "{}: the loss scale is an undefined tensor", name_);
   kernels::check_loss_scale(name_, loss_scale, loss_scale.device());
+  require(!is_clipped() || !factor_holds(),
+          "{}: these gradients are clipped already; take the loss scale out of them before that", name_);
   require(!loss_scale_.defined() || !factor_holds(), "{}: a loss scale was taken out of these gradients already",
           name_);
   scale_gradients(1.0);  // all gradients of now, and no others
   loss_scale_ = loss_scale;
+}
+
+void Optimizer::clip_gradients(double max_norm) {
+  const Device device = parameters_.front().device();
+  if (device.type != DeviceType::cuda || !looks_at_loss_scale()) {
+    clip_grad_norm(*this, max_norm);
+    return;
+  }
+  require(max_norm > 0.0, "clip_grad_norm: the largest norm must be above 0, got {}", max_norm);
+  const ProfileRange range("clip gradients");
+  scale_gradients(1.0);  // all gradients of now, and no others
+  const std::vector<Tensor> gradients = gradients_of(parameters_);
+  if (gradients.empty()) return;
+  if (!clipping_.scale.defined() || clipping_.scale.device() != device) {
+    require(!WorkGraph::is_recording(), "{}: clipping cannot be recorded before it was done once", name_);
+    clipping_.scale = kernels::make_loss_scale(device, {});
+  }
+  kernels::clip_by_loss_scale(kernels::squared_norm_there(gradients, &clipping_.table), max_norm, gradient_factor_,
+                              loss_scale_, Out(clipping_.scale));
+  loss_scale_ = clipping_.scale;
 }
 
 double Optimizer::gradient_factor() const {

@@ -30,12 +30,14 @@ void Optimizer::note_recorded(std::span<const Update> updates, std::int64_t step
       .was_first = std::ranges::any_of(updates, [](const Update& update) { return update.step == 1; }),
       .may_have_skipped = skip_.defined(),
       .decides_anew = skip_is_recorded_,
-      .loss_scale = loss_scale_};
+      .loss_scale = loss_scale_,
+      .clips = is_clipped(),
+      .clip_table = clipping_.table};
 }
 
 void Optimizer::settle_launch(const FiniteCheck& taken) {
-  if (unsettled_ && unsettled_->is_launch)
-    *unsettled_ = {.check = taken, .parameters = std::move(unsettled_->parameters)};
+  if (!unsettled_.empty() && unsettled_.back().is_launch)
+    unsettled_.back() = {.check = taken, .parameters = std::move(unsettled_.back().parameters)};
 }
 
 std::int64_t Optimizer::fewest_steps() const {
@@ -59,7 +61,7 @@ void Optimizer::prepare_recording() {
 
 void Optimizer::abandon_recording() {
   recorded_.clear();
-  unsettled_.reset();
+  unsettled_.clear();
   if (before_recording_.steps.size() != states_.size()) return;
   next_step_ = before_recording_.next_step;
   for (std::size_t i = 0; i < states_.size(); ++i) states_[i].step = before_recording_.steps[i];
@@ -68,7 +70,7 @@ void Optimizer::abandon_recording() {
 }
 
 void Optimizer::prepare_replay() {
-  settle_counts();
+  settle_counts(1);  // of the launch under way, counts are taken back later
   settle_factor();
   const std::int64_t step = next_step();
   const auto check = [&](bool holds, std::string_view reason) {
@@ -87,7 +89,8 @@ void Optimizer::prepare_replay() {
     check(was.on_gpu, "the CPU records nothing");
     check(!was.was_first, "it was the first one of a parameter");
     check(was.may_have_skipped == was.decides_anew, "a check on the device decided whether to skip it");
-    check(!was.loss_scale.defined() || was.decides_anew, "a loss scale on the device is a factor of its gradients");
+    check(!was.loss_scale.defined() || was.decides_anew || was.clips,
+          "a loss scale on the device is a factor of its gradients");
     check(!loss_scale_.defined() || (was.loss_scale.defined() && loss_scale_.raw_data() == was.loss_scale.raw_data()),
           "a loss scale on the device is a factor of its gradients");
     check(was.control.defined(), "its kernels do not go by numbers on the device");
@@ -116,7 +119,7 @@ void Optimizer::prepare_replay() {
       if (!there.empty()) there[i] = states_[i].step;
     }
   }
-  if (may_skip) unsettled_ = std::move(launched);
+  if (may_skip) unsettled_.push_back(std::move(launched));
   end_step();
 }
 

@@ -6,6 +6,7 @@
 #include "tandem/kernels/optimizer/loss_scale_implementations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -64,6 +65,24 @@ void update_loss_scale(std::span<const Tensor> found, const LossScaleRule& rule,
       std::any_of(found.begin(), found.end(), [](const Tensor& word) { return word.item() != 0.0; });
   auto& now = *static_cast<LossScaleState*>(state.raw_data());
   now = next_loss_scale(now, is_skipped, rule);
+}
+
+void clip_by_loss_scale(const Tensor& squared_norm, double max_norm, double factor, const Tensor& state,
+                        const Out& clipped) {
+  constexpr std::string_view kOp = "clip_by_loss_scale";
+  require(max_norm > 0.0, "{}: the largest norm must be above 0, got {}", kOp, max_norm);
+  require(clipped.defined(), "{}: needs a state to write, got {}", kOp, describe(clipped));
+  check_loss_scale(kOp, clipped, clipped.device());
+  check_loss_scale(kOp, state, clipped.device());
+  require(squared_norm.defined() && squared_norm.dtype() == DType::f64 && squared_norm.rank() == 0 &&
+              squared_norm.device() == clipped.device(),
+          "{}: the squared norm must be one f64 of rank 0 on {}, got {}", kOp, name_of(clipped.device()),
+          describe(squared_norm));
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, clipped}) return cuda::clip_by_loss_scale(squared_norm, max_norm, factor, state, clipped);
+  LossScaleState now = state.defined() ? read_loss_scale(state) : LossScaleState{};
+  now.inverse *= clip_factor(std::sqrt(squared_norm.item()) * std::abs(factor * now.inverse), max_norm);
+  std::memcpy(clipped.raw_data(), &now, sizeof now);
 }
 
 void fill_loss_scale(const Tensor& state, double share, const Out& to) {

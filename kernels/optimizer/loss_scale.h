@@ -45,6 +45,13 @@ constexpr LossScaleState next_loss_scale(LossScaleState state, bool is_skipped, 
   return state;
 }
 
+/// By what to multiply gradients of this norm, so that it is at most max_norm, as PyTorch does; 1 where they stay as
+/// they are, 0 or NaN for a norm that is not finite.
+constexpr double clip_factor(double norm, double max_norm) {
+  const double factor = max_norm / (norm + 1e-6);
+  return factor >= 1.0 ? 1.0 : factor;
+}
+
 /// How many words update_loss_scale() takes.
 constexpr std::size_t kMostFoundWords = 8;
 
@@ -60,6 +67,13 @@ void check_loss_scale(std::string_view op, const Tensor& state, Device device);
 /// next_loss_scale() of a step that was skipped if one of `found` is not 0: i32, rank 0, as any_non_finite() gives
 /// them. All on one device; nobody waits. Throws Error for other tensors, and for more than kMostFoundWords.
 void update_loss_scale(std::span<const Tensor> found, const LossScaleRule& rule, const Out& state);
+
+/// Clips gradients by the inverse that they are multiplied by: gives `clipped`, which may be `state`, the scale of
+/// `state`, or 1 where that is undefined, and its inverse times clip_factor() of the norm that gradients have `factor`
+/// * inverse times. `squared_norm`, f64 of rank 0, is that of the gradients as they are. All on one device; nobody
+/// waits. Throws Error for other tensors, and unless max_norm > 0.
+void clip_by_loss_scale(const Tensor& squared_norm, double max_norm, double factor, const Tensor& state,
+                        const Out& clipped);
 
 /// Makes each element of `to`, floating and dense, share * scale, rounded as Tensor::fill() rounds it. On one device;
 /// nobody waits. Throws Error for other tensors, f64 on a GPU among them.

@@ -7,6 +7,7 @@ namespace tandem::kernels {
 
 namespace cuda {
 decltype(kernels::update_loss_scale) update_loss_scale;
+decltype(kernels::clip_by_loss_scale) clip_by_loss_scale;
 decltype(kernels::fill_loss_scale) fill_loss_scale;
 }  // namespace cuda
 

@@ -20,7 +20,7 @@ double squared_norm(std::span<const Tensor> tensors) {
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   if constexpr (kHasCuda)
     if (!tensors.empty())
-      if (const CudaOp op{kOp, tensors.front()}) return cuda::squared_norm(tensors);
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::squared_norm_there(tensors, nullptr).item();
   struct Chunk {
     std::size_t item;
     std::int64_t begin, end;
@@ -42,6 +42,15 @@ double squared_norm(std::span<const Tensor> tensors) {
     }
   });
   return std::accumulate(partial.begin(), partial.end(), 0.0);
+}
+
+Tensor squared_norm_there(std::span<const Tensor> tensors, TableCache* table) {
+  if constexpr (kHasCuda) {
+    dense_sizes("squared_norm", tensors);
+    if (!tensors.empty())
+      if (const CudaOp op{"squared_norm", tensors.front()}) return cuda::squared_norm_there(tensors, table);
+  }
+  return Tensor::full({}, squared_norm(tensors), {.dtype = DType::f64});
 }
 
 void scale_all(std::span<const Out> tensors, double factor) {

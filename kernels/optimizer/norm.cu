@@ -48,10 +48,10 @@ __global__ void scale_chunks(TableView<ScaledEntry> table, float factor) {
 
 }  // namespace
 
-double squared_norm(std::span<const Tensor> tensors) {
-  const TensorTable<ListEntry> table = make_list<ListEntry>("squared_norm", tensors);
-  if (table.chunks() == 0) return 0.0;
+Tensor squared_norm_there(std::span<const Tensor> tensors, TableCache* cache) {
+  const TensorTable<ListEntry> table = make_list<ListEntry>("squared_norm", tensors, cache);
   const Device device = tensors.front().device();
+  if (table.chunks() == 0) return Tensor::zeros({}, {.dtype = DType::f64, .device = device});
   const cudaStream_t stream = tandem::cuda::current_stream(device);
   const MemoryTagScope scope(MemoryTag::workspace);
   const Out partials(Tensor::empty({table.chunks()}, {.dtype = DType::f64, .device = device}));
@@ -59,7 +59,7 @@ double squared_norm(std::span<const Tensor> tensors) {
   launch(chunk_squares, {static_cast<unsigned>(table.chunks()), kListThreads}, stream, table.view(),
          partials.data<double>());
   launch(join_squares, {1, kListThreads}, stream, partials.data<double>(), table.chunks(), result.data<double>());
-  return result.tensor().item();
+  return result;
 }
 
 void scale_all(std::span<const Out> tensors, double factor) {

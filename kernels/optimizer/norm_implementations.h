@@ -6,7 +6,7 @@
 namespace tandem::kernels {
 
 namespace cuda {
-decltype(kernels::squared_norm) squared_norm;
+decltype(kernels::squared_norm_there) squared_norm_there;
 decltype(kernels::scale_all) scale_all;
 }  // namespace cuda
 

@@ -160,6 +160,8 @@ std::vector<LintCase> optimizers() {
     add_case("all_finite", [=] { kernels::all_finite(gradients); });
     const Tensor scale = kernels::make_loss_scale(gradients[0].device(), {}), found = ones({}, DType::i32);
     add_case("update_loss_scale", [=] { kernels::update_loss_scale(std::vector{found}, {}, Out(scale)); });
+    const Tensor norm = ones({}, DType::f64);
+    add_case("clip_by_loss_scale", [=] { kernels::clip_by_loss_scale(norm, 0.5, 1.0, scale, Out(scale)); });
     add_case("fill_loss_scale", [=] { kernels::fill_loss_scale(scale, 0.5, Out(values[1])); });
   }
   return cases;

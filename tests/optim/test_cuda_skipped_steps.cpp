@@ -1,5 +1,7 @@
 // Steps that a GPU skips by itself, against those that the host skips because it has waited for the answer.
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/optimizer/loss_scale.h"
+#include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
@@ -57,6 +59,39 @@ bool step_by_host(optim::Optimizer& optimizer, double factor) {
 }
 
 }  // namespace
+
+TEST_CASE("every optimizer clips on the GPU as where the host knows the norm, bit for bit", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    for (const double bound : {0.01, 1e4}) {  // all steps are clipped, none is
+      for (const bool scaled : {true, false}) {
+        INFO(entry.name << " to " << bound << (scaled ? ", scaled" : ""));
+        const Run by_host(entry, DType::f32), by_gpu(entry, DType::f32);
+        GradScaler host_scaler(
+            {.mode = scaled ? optim::LossScaling::fixed : optim::LossScaling::none, .init_scale = kScale});
+        GradScaler gpu_scaler = host_scaler;
+        for (std::uint32_t step = 1; step <= kSteps; ++step) {
+          for (const Run* run : {&by_host, &by_gpu}) run->set_gradients(scaled ? step : 2);
+          host_scaler.unscale(*by_host.optimizer);
+          const double norm = optim::clip_grad_norm(*by_host.optimizer, bound);
+          if (std::isfinite(norm)) CHECK((norm > bound) == (bound < 1.0));
+          gpu_scaler.unscale(*by_gpu.optimizer);
+          by_gpu.optimizer->clip_gradients(bound);
+          if (step == 3) CHECK(by_gpu.optimizer->gradient_factor() == by_host.optimizer->gradient_factor());
+          if (step == 3)
+            CHECK_THROWS_AS(by_gpu.optimizer->remove_loss_scale(kernels::make_loss_scale(kGpu, {})), Error);
+          for (auto* const pair : {&by_host, &by_gpu}) {
+            GradScaler& scaler = pair == &by_host ? host_scaler : gpu_scaler;
+            scaler.step(*pair->optimizer);
+            scaler.update();
+          }
+        }
+        CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
+        CHECK_THROWS_AS(by_gpu.optimizer->clip_gradients(0.0), Error);
+      }
+    }
+  }
+}
 
 TEST_CASE("every optimizer skips on the GPU what the host would have skipped, bit for bit", "[cuda][optimizer]") {
   if (!has_gpu()) return;
