@@ -40,20 +40,54 @@ ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors tensors, double 
   }
 }
 
-void ExponentialMovingAverage::update() {
+bool ExponentialMovingAverage::is_copied_on_gpu(std::size_t index) const {
+  const Tensor& tensor = tensors_[index].second;
+  return tensor.device().type == DeviceType::cuda && (!is_floating(tensor.dtype()) || !is_averaged_[index]);
+}
+
+void ExponentialMovingAverage::settle() const {
+  if (unsettled_.passed()) {
+    for (const auto& [average, value] : copies_) average.copy_from(value);
+  } else {
+    --updates_;
+  }
+  unsettled_ = {};
+  copies_.clear();
+}
+
+std::int64_t ExponentialMovingAverage::updates() const {
+  settle();
+  return updates_;
+}
+
+const NamedTensors& ExponentialMovingAverage::averages() const {
+  settle();
+  return averages_;
+}
+
+void ExponentialMovingAverage::update() { update(FiniteCheck()); }
+
+void ExponentialMovingAverage::update(const FiniteCheck& taken) {
   const ProfileRange range("average weights");
   const autograd::NoGrad no_grad;
   const MemoryTagScope scope(MemoryTag::workspace);
+  settle();
+  // A copy goes by no answer on the GPU.
+  bool waits = false;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) waits = waits || is_copied_on_gpu(i);
+  if ((waits || taken.is_known()) && !taken.passed()) return;
+  const bool is_known = taken.is_known();
+  if (!is_known) unsettled_ = taken;
   const auto t = static_cast<double>(updates_++);
   const double decay = std::min(decay_, (1.0 + t) / (10.0 + t));
   std::vector<kernels::SgdItem> items;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& average = averages_[i].second;
     const Tensor now = tensors_[i].second.detach();
-    if (!is_floating(now.dtype())) {
-      average.copy_from(now);
-    } else if (!is_averaged_[i]) {
-      average.copy_from(autograd::cast(now, average.dtype()));
+    if (!is_floating(now.dtype()) || !is_averaged_[i]) {
+      const Tensor value = is_floating(now.dtype()) ? autograd::cast(now, average.dtype()) : now;
+      if (is_known) average.copy_from(value);
+      if (!is_known) copies_.emplace_back(average, value.clone());
     } else if (now.numel() > 0) {
       items.push_back(
           {.parameter = Out(average), .gradient = autograd::cast(now, average.dtype()), .momentum_buffer = {}});
@@ -62,7 +96,9 @@ void ExponentialMovingAverage::update() {
   // average -= (1 - d) * (average - tensor): descent with the weight decay 1 along the tensor itself.
   if (items.empty()) return;
   control_.set(0, {.lr = 1.0 - decay, .weight_decay = 1.0, .gradient_factor = -1.0});
-  kernels::sgd_step(items, {.control = control_.row(0, items.front().parameter.device()), .table = &table_});
+  kernels::sgd_step(items, {.skip = is_known ? Tensor() : taken.found(),
+                            .control = control_.row(0, items.front().parameter.device()),
+                            .table = &table_});
 }
 
 void ExponentialMovingAverage::load(const NamedTensors& averages, std::int64_t updates) {
@@ -80,6 +116,8 @@ void ExponentialMovingAverage::load(const NamedTensors& averages, std::int64_t u
     sources.push_back(source);
   }
   for (std::size_t i = 0; i < sources.size(); ++i) averages_[i].second.copy_from(sources[i]);
+  unsettled_ = {};
+  copies_.clear();
   updates_ = updates;
 }
 

@@ -3,9 +3,12 @@
 
 #include "tandem/core/named_tensors.h"
 #include "tandem/kernels/optimizer/table_cache.h"
+#include "tandem/optim/finite_check.h"
 #include "tandem/optim/step_control.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tandem::optim {
@@ -32,25 +35,37 @@ class ExponentialMovingAverage {
 
   /// Behind each step that was taken.
   void update();
+  /// The same behind a step that was taken if the check has passed. Where a GPU answers that, its kernel goes by the
+  /// answer, and the host waits for that of the step before.
+  void update(const FiniteCheck& taken);
 
-  /// How often update() was called, and the decay that it was made with.
+  /// How often update() was called for a step that was taken, for which it may wait, and the decay that it was made
+  /// with.
   /// @{
-  std::int64_t updates() const { return updates_; }
+  std::int64_t updates() const;
   double decay() const { return decay_; }
   /// @}
 
-  /// Live, by the tensors' names and in their order.
-  const NamedTensors& averages() const { return averages_; }
+  /// Live, by the tensors' names and in their order. What is copied on the CPU may wait for a GPU's answer: then this
+  /// waits for it.
+  const NamedTensors& averages() const;
 
   /// Goes on from averages() and updates() of before. Throws Error, changing nothing, where names, shapes or dtypes are
   /// others or updates < 0.
   void load(const NamedTensors& averages, std::int64_t updates);
 
  private:
+  void settle() const;
+  bool is_copied_on_gpu(std::size_t index) const;
+
   NamedTensors tensors_, averages_;
   std::vector<bool> is_averaged_;  // of each; others are copied
   double decay_;
-  std::int64_t updates_ = 0;
+  // Mutable, as whoever asks first settles the last update: what it has counted and copied where a GPU had not
+  // answered.
+  mutable std::int64_t updates_ = 0;
+  mutable FiniteCheck unsettled_;
+  mutable std::vector<std::pair<Tensor, Tensor>> copies_;  // averages, and what they are to be
   StepControl control_{1};
   kernels::TableCache table_;
 };

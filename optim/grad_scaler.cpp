@@ -70,7 +70,7 @@ kernels::LossScaleRule GradScaler::rule() const {
 
 const kernels::LossScaleState& GradScaler::now() const {
   if (!on_its_way_.defined()) return here_;
-  changed_.synchronize();
+  if (!changed_.is_done()) changed_.synchronize();
   here_ = kernels::read_loss_scale(on_its_way_);
   on_its_way_ = {};
   return here_;

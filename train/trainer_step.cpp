@@ -1,6 +1,5 @@
 // A training step: from the loader's next batch to new weights.
 #include "tandem/autograd/variable.h"
-#include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/l1_penalty.h"
 #include "tandem/train/layer_norms.h"
 #include "tandem/train/trainer.h"
@@ -142,7 +141,7 @@ optim::FiniteCheck Trainer::take_step(std::int64_t images, std::int64_t micro_ba
   parts_.scaler.unscale(parts_.optimizer);
   std::optional<LayerMeter> meter;
   if (is_measured) meter.emplace(parts_.model, parts_.optimizer);
-  if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
+  if (options_.clip_norm > 0.0) parts_.optimizer.clip_gradients(options_.clip_norm);
   set_lr_of_step(step_);
   optim::FiniteCheck taken = parts_.scaler.step(parts_.optimizer);
   if (meter) layer_norms_ = meter->norms();
@@ -161,13 +160,13 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
     taken = take_step(images, micro_batches, is_measured);
   }
   skipped_in_a_row_.add(taken);
-  if (ema_ && taken.passed()) ema_->update();
+  if (ema_) ema_->update(taken);
   if (lookahead_) lookahead_->after_step(step_ + 1, steps_in_all(), taken);
   if (lookahead_ && place == StepPlace::ends_run) lookahead_->finish();
   phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;
-  epoch_scores_.end_step(step_);
+  epoch_scores_.end_step(step_, parts_.replicas.exchange_under_way());
 }
 
 }  // namespace tandem::train

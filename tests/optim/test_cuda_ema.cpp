@@ -5,6 +5,7 @@
 #include "tests/support/cuda_device.h"
 
 #include <cmath>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -34,5 +35,32 @@ TEST_CASE("averages on the GPU are those of the CPU, but for rounding", "[cuda][
       const auto a = actual.averages()[i].second.to_vector<double>();
       for (std::size_t k = 0; k < e.size(); ++k) REQUIRE(std::abs(a[k] - e[k]) <= kUpdates * 4.0 * 0x1p-23);
     }
+  }
+}
+
+TEST_CASE("an average passes over the steps that a GPU has skipped, whoever asks for the answer", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor good = Tensor::full({4}, 1.0, {.device = kGpu}),
+               bad = Tensor::full({4}, static_cast<double>(INFINITY), {.device = kGpu});
+  for (const bool asked : {true, false}) {
+    CAPTURE(asked);
+    const Tensor w = Tensor::zeros({37, 3}, {.device = kGpu}), count = Tensor::from<std::int64_t>({0}, {});
+    optim::ExponentialMovingAverage expected({{"w", w}, {"count", count}}, 0.9),
+        actual({{"w", w}, {"count", count}}, 0.9);
+    for (int t = 0; t < 9; ++t) {
+      w.fill(0.25 * (t % 7));
+      count.fill(t);
+      const bool is_taken = t != 0 && t != 4 && t != 5;
+      if (is_taken) expected.update();
+      const optim::FiniteCheck check(std::vector<Tensor>{is_taken ? good : bad});
+      if (asked) check.passed();
+      actual.update(check);
+      if (t % 3 != 0) continue;  // else nobody has asked when the next step comes
+      CHECK(actual.updates() == expected.updates());
+      CHECK(actual.averages()[0].second.to_vector<float>() == expected.averages()[0].second.to_vector<float>());
+      CHECK(actual.averages()[1].second.item() == expected.averages()[1].second.item());
+    }
+    CHECK(actual.averages()[1].second.item() == 8.0);
+    CHECK(actual.updates() == 6);
   }
 }
