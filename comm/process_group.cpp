@@ -111,6 +111,10 @@ std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, const
   return start(all_reduction(tensor, result, op));
 }
 
+std::unique_ptr<Work> ProcessGroup::launched_all_reduces(Device device, std::int64_t bytes) {
+  return backend_->on(device).launched({.kind = CollectiveKind::all_reduce, .counts = {bytes}});
+}
+
 void ProcessGroup::broadcast(const Out& tensor, int root) { run(broadcast_of(tensor, root, root == rank())); }
 
 std::unique_ptr<Work> ProcessGroup::broadcast_async(const Out& tensor, int root) {

@@ -140,6 +140,17 @@ class ProcessGroup {
   /// Begins it, as all_reduce_async() does.
   std::unique_ptr<Work> receive_async(const Out& tensor, int from, int tag = 0);
 
+  // Recording -----------------------------------------------------------------------------------------------------
+
+  /// Why a WorkGraph cannot record all-reduces of tensors on this device; "": it can. Recorded ones end with
+  /// Work::join(), and all ranks record the same ones in one order.
+  std::string recording_obstacle(Device device) const { return backend_->recording_obstacle(device); }
+  /// Behind each launch of a WorkGraph that has recorded all-reduces, on the stream of the launch: a work that is
+  /// complete once it has done all that the stream holds. It tells of a rank that does not come, or has failed, as the
+  /// works of operations that are started do. `bytes`: those that the launch exchanges, for messages. Throws Error
+  /// where they cannot be recorded.
+  std::unique_ptr<Work> launched_all_reduces(Device device, std::int64_t bytes);
+
   // Memory --------------------------------------------------------------------------------------------------------
 
   /// A tensor of zeros on the CPU that is cheaper to all_reduce(): where all ranks share a host, `native` combines such

@@ -1,6 +1,7 @@
 // Places, and byte strings by two gathers.
 #include "tandem/comm/backends/backend.h"
 
+#include "tandem/core/error.h"
 #include "tandem/core/out.h"
 
 #include <algorithm>
@@ -17,6 +18,14 @@ Place place_of(std::span<const int> node_of_rank, int rank) {
     ++place.local_size;
   }
   return place;
+}
+
+std::string Backend::recording_obstacle(Device /*device*/) const {
+  return fmt::format("backend {} begins collectives on the host", name());
+}
+
+std::unique_ptr<Work> Backend::launched(const Collective& like) {
+  fail("{}: {}: cannot be recorded, and so not launched", name(), describe(like));
 }
 
 std::vector<std::string> Backend::all_gather_bytes(std::string_view mine) {

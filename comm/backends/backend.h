@@ -52,6 +52,13 @@ class Backend {
   /// The same to its end.
   virtual void run(const Collective& collective) { start(collective)->wait(); }
 
+  /// Why a WorkGraph cannot record operations on this device, which start() begins and Work::join() ends; "": it can.
+  /// Where it can, all ranks record the same operations in one order, or none does.
+  virtual std::string recording_obstacle(Device device) const;
+  /// A WorkGraph that has recorded operations was launched on the current stream: a work that is complete once it has
+  /// done all that the stream holds. `like` says what of, and is not done.
+  virtual std::unique_ptr<Work> launched(const Collective& like);
+
   /// All ranks' byte strings, by rank.
   virtual std::vector<std::string> all_gather_bytes(std::string_view mine);
 

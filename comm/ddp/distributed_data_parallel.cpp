@@ -7,12 +7,15 @@
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/work_graph.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +24,24 @@ namespace tandem::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostUnderWay = 3;  // steps that the host is ahead of a GPU
+
+/// The exchanges of a step's buckets.
+class StepExchange final : public Work {
+ public:
+  explicit StepExchange(std::vector<std::unique_ptr<Work>> works) : works_(std::move(works)) {}
+  bool poll() override {
+    while (!works_.empty() && works_.front()->poll()) works_.erase(works_.begin());
+    return works_.empty();
+  }
+  void wait() override {
+    for (; !works_.empty(); works_.erase(works_.begin())) works_.front()->wait();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Work>> works_;
+};
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -80,6 +101,29 @@ struct DistributedDataParallel::State {
   std::size_t first_bucket_has = 0;  // on one rank: gradients of this step that would be in it
   Clock::time_point first_launch;
   ExchangeTotals totals;
+  std::deque<std::shared_ptr<Work>> under_way;  // of steps, the oldest first: joined, and not known to be complete
+
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    // A work that is dropped before it is complete keeps its memory for ever.
+    if (std::uncaught_exceptions() > 0) return;
+    try {
+      for (const auto& exchange : under_way) exchange->wait();
+    } catch (const std::exception&) {  // it failed, and nobody is left to be told
+    }
+  }
+
+  /// The exchange of this step, null where it is complete; the host is some steps ahead of a GPU at most.
+  void follow(std::unique_ptr<Work> exchange) {
+    const std::size_t most = exchange == nullptr ? 0 : kMostUnderWay;
+    if (exchange != nullptr) under_way.push_back(std::move(exchange));
+    while (under_way.size() > most) {
+      const std::shared_ptr<Work> oldest = std::move(under_way.front());
+      under_way.pop_front();
+      oldest->wait();
+    }
+  }
 
   /// On one rank: gradients that the first bucket would get.
   std::size_t first_bucket_gets() const {
@@ -194,7 +238,7 @@ struct DistributedDataParallel::State {
   void launch_full() {
     while (launched < buckets.size() && is_full(buckets[launched])) {
       if (launched == 0) first_launch = Clock::now();
-      totals.bytes += buckets[launched].bytes();
+      if (!WorkGraph::is_recording()) totals.bytes += buckets[launched].bytes();
       buckets[launched].launch(group, launched);
       ++launched;
     }
@@ -210,15 +254,35 @@ struct DistributedDataParallel::State {
       }
       launch_full();
     }
-    for (GradientBucket& bucket : buckets) bucket.finish();
+    std::vector<std::unique_ptr<Work>> going_on;
+    for (GradientBucket& bucket : buckets)
+      if (std::unique_ptr<Work> work = bucket.finish(); work != nullptr) going_on.push_back(std::move(work));
     const Clock::time_point end = Clock::now();
+    const bool had_launched = std::exchange(launched, 0) > 0;
+    started = false;
+    weight = 1.0;
+    if (WorkGraph::is_recording()) return;
     ++totals.steps;
     totals.waited_seconds += seconds_between(begin, end);
-    if (launched > 0) totals.seconds += seconds_between(first_launch, end);
+    if (had_launched) totals.seconds += seconds_between(first_launch, end);
+    follow(going_on.empty() ? nullptr : std::make_unique<StepExchange>(std::move(going_on)));
+    if (order.empty() && !trained.empty()) learn_order();
+  }
+
+  /// Of a launch of what backward() and finish() have recorded.
+  void finish_launched() {
+    std::int64_t bytes = 0;
+    for (const GradientBucket& bucket : buckets) bytes += bucket.bytes();
+    totals.bytes += bytes;
+    ++totals.steps;
+    follow(group.launched_all_reduces(trained.front().device(), bytes));
+  }
+
+  void abandon_step() {
+    for (GradientBucket& bucket : buckets) bucket.abandon();
     launched = 0;
     started = false;
     weight = 1.0;
-    if (order.empty() && !trained.empty()) learn_order();
   }
 };
 
@@ -299,6 +363,21 @@ void DistributedDataParallel::finish() {
     autograd::set_grad(parameter, dense);
   }
 }
+
+std::shared_ptr<Work> DistributedDataParallel::exchange_under_way() const {
+  return state_->under_way.empty() ? nullptr : state_->under_way.back();
+}
+
+std::string DistributedDataParallel::recording_obstacle() const {
+  if (group_.size() == 1 || state_->trained.empty()) return "";
+  return group_.recording_obstacle(state_->trained.front().device());
+}
+
+void DistributedDataParallel::finish_launched() {
+  if (group_.size() > 1 && !state_->trained.empty()) state_->finish_launched();
+}
+
+void DistributedDataParallel::abandon_step() { state_->abandon_step(); }
 
 DistributedDataParallel::NoSync DistributedDataParallel::no_sync() { return NoSync(state_->synchronising); }
 

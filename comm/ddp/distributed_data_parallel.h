@@ -72,7 +72,15 @@ class DistributedDataParallel {
 
   /// Completes the step: starts the buckets that backward left open (a parameter without a gradient on this rank
   /// counts as zero), waits, and sets the averaged gradients. A parameter that got no gradient on any rank has none.
+  /// Where the exchange is a GPU's work (backend nccl) and all parameters that want a gradient have one, the host does
+  /// not wait: what is enqueued on the current stream from now on sees the averages, and an exchange that fails is
+  /// thrown by a later finish(), which waits for the one three steps before, or by exchange_under_way(). A parameter
+  /// that wants no gradient any more, but still has one, has it on all ranks alike.
   void finish();
+
+  /// The exchange of the last finish() where that did not wait for it, else null. Its wait() comes before any other
+  /// wait for what follows on the GPU, which would last for ever where a rank is gone.
+  std::shared_ptr<Work> exchange_under_way() const;
 
   /// Backward passes within the scope only add to the local gradients, for all but the last micro-batch of a step.
   /// After that one, until finish(), they throw Error.
@@ -95,6 +103,16 @@ class DistributedDataParallel {
 
   /// Gives every rank the buffers of rank 0.
   void sync_buffers();
+
+  // Steps in a WorkGraph: backward() and finish() can be recorded, on all ranks alike, in the same step. Two steps go
+  // before, of which the first tells the order of the gradients.
+
+  /// Why a step cannot be recorded; "": it can, or there is nothing to exchange.
+  std::string recording_obstacle() const;
+  /// Behind each launch of a recorded step, in place of finish(), on its stream.
+  void finish_launched();
+  /// Behind a WorkGraph whose constructor has thrown: forgets the step that it recorded.
+  void abandon_step();
 
   /// Compares a hash of every parameter and buffer over all ranks; throws an AgreedError that names the ranks and the
   /// first tensor that differ.

@@ -6,10 +6,10 @@
 namespace tandem::comm {
 
 /// Sums over steps, on one rank. Seconds are those of the host: on a GPU, where an exchange is only enqueued, they are
-/// what enqueueing takes. DistributedDataParallel::take_totals() gives them.
-/// Example:
+/// what enqueueing takes, and nothing for steps that are launches of a WorkGraph.
+/// DistributedDataParallel::take_totals() gives them. Example:
 ///     const ExchangeTotals totals{.steps = 2, .bytes = 4096, .seconds = 0.01};
-///     const double bytes_per_second = static_cast<double>(totals.bytes) / totals.seconds;  // 409600
+///     const std::int64_t bytes_of_step = totals.bytes / totals.steps;  // 2048
 struct ExchangeTotals {
   std::int64_t steps = 0;  ///< that were added up
   std::int64_t bytes = 0;  ///< of buckets that this rank gave to be averaged; what a backend sends for it is its own

@@ -6,6 +6,7 @@
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/core/allocator.h"
 #include "tandem/core/timeline.h"
+#include "tandem/core/work_graph.h"
 
 #include <fmt/format.h>
 
@@ -86,7 +87,7 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::span<const std:
 }
 
 GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half, ProcessGroup* group)
-    : parameters_(std::move(parameters)), taken_(parameters_.size(), false) {
+    : parameters_(std::move(parameters)), has_gradient_(parameters_.size(), false), taken_(parameters_.size(), false) {
   const MemoryTagScope scope(MemoryTag::comm);
   TensorOptions options = parameters_.front().options();
   options.dtype = exchange_dtype(options.dtype, half);
@@ -127,6 +128,7 @@ Tensor GradientBucket::reduced_marks() const { return flat_.narrow(0, flat_.nume
 
 Tensor GradientBucket::put(std::size_t index, const Tensor& gradient, double weight) {
   const Tensor& view = views_[index];
+  has_gradient_[index] = gradient.defined();
   mark(index).fill(gradient.defined() ? 1.0 : 0.0);
   if (!gradient.defined() || weight == 0.0) {
     view.zero();  // a weight of 0 must silence NaN as well
@@ -148,7 +150,7 @@ void GradientBucket::launch(ProcessGroup& group, std::size_t number) {
                                                                         .number = static_cast<std::int64_t>(number),
                                                                         .bytes = bytes(),
                                                                         .begin_ns = detail::timeline_ns()});
-  if (flat_.device() != marks_.device()) reduced_marks().copy_from(marks_);
+  if (flat_.device() != marks_.device()) write_marks();
   work_ = group.all_reduce_async(Out(flat_), ReduceOp::average);
 }
 
@@ -160,21 +162,59 @@ void GradientBucket::end_exchange() {
   detail::add_to_timeline(*std::exchange(exchange_, nullptr));
 }
 
-void GradientBucket::finish() {
-  work_->wait();
-  if (!is_averaged_) end_exchange();
-  work_.reset();
-  is_averaged_ = false;
-  if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());
+/// On the device, where they are as they were in most steps: then nothing comes from the host. In a recording they are
+/// left as they are, as no rank reads those of a launch.
+void GradientBucket::write_marks() {
+  if (WorkGraph::is_recording()) return;
+  if (written_there_ != has_gradient_) {
+    marks_there_ = marks_.to(flat_.device());
+    written_there_ = has_gradient_;
+  }
+  reduced_marks().copy_from_async(marks_there_);
+}
+
+/// Whether no other rank can have a gradient that this one lacks: what wants none is frozen, on all ranks alike.
+bool GradientBucket::knows_all_marks() const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!has_gradient_[i] && autograd::requires_grad(parameters_[i])) return false;
+  return true;
+}
+
+std::unique_ptr<Work> GradientBucket::finish() {
+  const bool is_on_device = flat_.device() != marks_.device(), is_known = is_on_device && knows_all_marks();
+  require(is_known || !WorkGraph::is_recording(),
+          "DistributedDataParallel: a parameter has no gradient on this rank, and the host asks whether another has "
+          "one: freeze it on all ranks");
+  std::unique_ptr<Work> going_on;
+  // A timeline tells how long the host waits.
+  if (is_known && !is_averaged_ && exchange_ == nullptr && work_->join(current_stream(flat_.device()))) {
+    going_on = std::move(work_);
+  } else {
+    work_->wait();
+    if (!is_averaged_) end_exchange();
+  }
+  if (is_on_device && !is_known) marks_.copy_from(reduced_marks());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i];
-    const bool any_rank_has_one = mark(i).item() != 0.0;
+    const bool any_rank_has_one = is_known ? has_gradient_[i] : mark(i).item() != 0.0;
     if (!any_rank_has_one) {
       autograd::clear_grad(parameter);
     } else if (!autograd::grad(parameter).is_same(views_[i])) {  // this rank had none, or it was dropped meanwhile
       autograd::set_grad(parameter, views_[i]);
     }
   }
+  empty();
+  return going_on;
+}
+
+void GradientBucket::abandon() {
+  exchange_ = nullptr;
+  empty();
+}
+
+void GradientBucket::empty() {
+  work_.reset();
+  is_averaged_ = false;
   std::fill(taken_.begin(), taken_.end(), false);
   taken_count_ = 0;
 }

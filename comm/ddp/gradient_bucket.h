@@ -73,18 +73,29 @@ class GradientBucket {
   /// True if a poll since launch() found that the average is there.
   bool is_averaged() const { return is_averaged_; }
 
-  /// Waits for the average, makes it the parameters' gradients and empties the bucket for the next step.
-  void finish();
+  /// Makes the average the parameters' gradients and empties the bucket for the next step. Returns null once the
+  /// average is there, for which it waits; or, where what is enqueued on the current stream from now on comes behind
+  /// it, the work that it is of (Work::join()). Within a WorkGraph's recording throws Error where a parameter that
+  /// wants a gradient has none on this rank, as the host then asks whether another one has.
+  std::unique_ptr<Work> finish();
+  /// Empties it without an average: of a recording that has failed.
+  void abandon();
 
  private:
   void end_exchange();
   Tensor mark(std::size_t index) const;
   Tensor reduced_marks() const;
+  void write_marks();
+  bool knows_all_marks() const;
+  void empty();
 
   std::vector<Tensor> parameters_;
   std::vector<Tensor> views_;  // of flat_, shaped as the parameters
   Tensor flat_;
   Tensor marks_;  // the marks in host memory: part of flat_, or a copy where that is on a device
+  // Whether this rank has a gradient, by parameter; where flat_ is on a device, what marks_there_ says as well.
+  std::vector<bool> has_gradient_, written_there_;
+  Tensor marks_there_;  // on that device: what averaging writes over
   std::vector<bool> taken_;
   std::size_t taken_count_ = 0;
   std::unique_ptr<Work> work_;

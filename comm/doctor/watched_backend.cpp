@@ -10,6 +10,7 @@
 #include "tandem/core/environment.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
+#include "tandem/core/work_graph.h"
 
 #include <fmt/format.h>
 
@@ -230,6 +231,7 @@ class WatchedWork final : public Work {
     });
     finish();
   }
+  bool join(const Stream& stream) override { return is_complete_ || work_->join(stream); }
   std::int64_t moves() const override { return work_->moves(); }
 
  private:
@@ -274,7 +276,16 @@ class WatchedBackend final : public Backend {
     return *parts_.back();
   }
 
+  std::string recording_obstacle(Device device) const override {
+    if (watch_->messages() != nullptr) return "ranks compare what they do before each collective";
+    return backend_.recording_obstacle(device);
+  }
+  /// Shows the launch: what is recorded is no operation of now.
+  std::unique_ptr<Work> launched(const Collective& like) override {
+    return std::make_unique<WatchedWork>(watch_, begin(like), backend_.launched(like));
+  }
   std::unique_ptr<Work> start(const Collective& collective) override {
+    if (WorkGraph::is_recording()) return backend_.start(collective);
     const OperationView operation = begin(collective);
     std::unique_ptr<Work> work;
     try {

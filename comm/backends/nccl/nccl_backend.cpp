@@ -6,6 +6,7 @@
 #include "tandem/comm/backends/nccl/nccl_half_sum.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
+#include "tandem/core/work_graph.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,6 +31,7 @@ struct Pending {
   std::string name;
   Event done;
   Clock::time_point deadline;
+  bool is_recorded = false;  // a launch does it, and its event is asked for nothing
 };
 
 using Call = std::function<void(NcclCommunicator&, const Stream&)>;
@@ -63,12 +65,13 @@ class NcclSession {
 
   const Stream& stream() const { return stream_; }
 
-  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds.
+  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds. Where that is
+  /// recorded, this is a fork of the recording, which Work::join() ends.
   Pending start(std::string name, std::initializer_list<Call> calls) {
-    Pending pending{std::move(name), Event(), Clock::now() + options_.timeout};
+    Pending pending{std::move(name), Event(), Clock::now() + options_.timeout, WorkGraph::is_recording()};
+    Event ready;
+    ready.record(current_stream(device_));  // where a recording is spoilt already, the communicator is not
     guarded(pending.name, [&] {
-      Event ready;
-      ready.record(current_stream(device_));
       stream_.wait(ready);
       for (const Call& call : calls) {
         call(*communicator_, stream_);
@@ -79,7 +82,16 @@ class NcclSession {
     return pending;
   }
 
+  /// What the current stream holds now, as an operation.
+  Pending launched(std::string name) {
+    require(failure_.empty(), "nccl: {}: an earlier operation failed: {}", name, failure_);
+    Pending pending{std::move(name), Event(), Clock::now() + options_.timeout};
+    pending.done.record(current_stream(device_));
+    return pending;
+  }
+
   bool is_complete(const Pending& pending) {
+    if (pending.is_recorded) return false;
     bool complete = false;
     guarded(pending.name, [&] {
       complete = communicator_->has_passed(pending.done);
@@ -92,6 +104,8 @@ class NcclSession {
 
   /// On the host: the stream alone would wait for ever for a rank that is gone.
   void wait_for(const Pending& pending) {
+    require(!pending.is_recorded, "nccl: {}: is recorded, and nobody can wait for it on the host: join() it",
+            pending.name);
     pause_until([&] { return is_complete(pending); });
   }
 
@@ -146,7 +160,7 @@ class NcclWork final : public Work {
   NcclWork(std::shared_ptr<NcclSession> session, Pending pending, Collective collective)
       : session_(std::move(session)), pending_(std::move(pending)), collective_(std::move(collective)) {}
   ~NcclWork() override {
-    if (complete_) return;
+    if (complete_ || pending_.is_recorded) return;
     // A kernel may still write there.
     detail::keep_for_ever(std::make_shared<Tensor>(std::move(collective_.input_owner)));
     detail::keep_for_ever(std::make_shared<Tensor>(std::move(collective_.output_owner)));
@@ -161,6 +175,11 @@ class NcclWork final : public Work {
   void wait() override {
     if (!complete_) session_->wait_for(pending_);
     complete_ = true;
+  }
+  bool join(const Stream& stream) override {
+    stream.wait(pending_.done);
+    complete_ = complete_ || pending_.is_recorded;
+    return true;
   }
 
  private:
@@ -192,6 +211,13 @@ class NcclBackend final : public Backend {
                       : needs_half_sum(collective) ? start_half_sum(name, collective)
                                                    : start_call(name, collective);
     return std::make_unique<NcclWork>(session_, std::move(pending), collective);
+  }
+
+  std::string recording_obstacle(Device device) const override {
+    return device == device_ ? "" : others_->recording_obstacle(device);
+  }
+  std::unique_ptr<Work> launched(const Collective& like) override {
+    return std::make_unique<NcclWork>(session_, session_->launched("the launch that exchanges gradients"), like);
   }
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
@@ -252,10 +278,12 @@ class NcclBackend final : public Backend {
 
   Pending start_half_sum(const std::string& name, const Collective& c) {
     if (c.input != c.output) c.output_owner.copy_from_async(c.input_owner);  // on the current stream, which comes first
-    const HalfSum sum(c.output_owner, c.op, place(), session_->stream());
+    auto sum = std::make_unique<const HalfSum>(c.output_owner, c.op, place(), session_->stream());
     return session_->start(name,
-                           {[&](NcclCommunicator& communicator, const Stream&) { sum.exchange(communicator); },
-                            [&](NcclCommunicator& communicator, const Stream&) { sum.add_and_gather(communicator); }});
+                           {[&](NcclCommunicator& communicator, const Stream&) { sum->exchange(communicator); },
+                            [&](NcclCommunicator& communicator, const Stream&) { sum->add_and_gather(communicator); },
+                            // Its memory is freed on the stream, of which nothing comes behind the work's end.
+                            [&](NcclCommunicator&, const Stream&) { sum.reset(); }});
   }
 
   Pending start_exchange(const std::string& name, const Collective& c) {
