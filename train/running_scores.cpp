@@ -80,14 +80,15 @@ void RunningScores::add(const Scores& scores, double step_loss) {
   step_loss_ += step_loss;
 }
 
-void RunningScores::end_step(std::int64_t step) {
+void RunningScores::end_step(std::int64_t step, std::shared_ptr<comm::Work> exchange) {
   if (!sums_.defined()) return note_step(step);
   const MemoryTagScope tag(MemoryTag::workspace);
   Pending pending{.step = step,
                   .has_batches = !begins_step_,
                   .sums = Tensor::empty(sums_.shape(), {.dtype = sums_.dtype(), .pinned = true}),
                   .arrived = Event(),
-                  .labels = std::exchange(labels_, {})};
+                  .labels = std::exchange(labels_, {}),
+                  .exchange = std::move(exchange)};
   pending.sums.copy_from_async(sums_);
   pending.arrived.record(current_stream(sums_.device()));
   pending_.push_back(std::move(pending));
@@ -97,16 +98,23 @@ void RunningScores::note_step(std::int64_t step) const {
   if (!std::isfinite(step_loss_) && bad_step_ == 0) bad_step_ = step;
 }
 
-const Scores& RunningScores::all() const {
-  while (!pending_.empty()) {
+void RunningScores::read(std::size_t but) const {
+  while (pending_.size() > but) {
     const Pending step = std::move(pending_.front());
     pending_.pop_front();
-    step.arrived.synchronize();
+    if (!step.arrived.is_done()) {
+      if (step.exchange) step.exchange->wait();
+      step.arrived.synchronize();
+    }
     take(kernels::read_score_sums(step.sums), step.has_batches);
     note_step(step.step);
     if (std::isfinite(step_loss_)) continue;
     for (const Labels& of : step.labels) scoring_.check_labels(of.labels, of.classes);
   }
+}
+
+const Scores& RunningScores::all() const {
+  read(0);
   return scores_;
 }
 

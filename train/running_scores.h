@@ -1,6 +1,7 @@
 // The scores of the epoch in work, which a GPU adds up by itself.
 #pragma once
 
+#include "tandem/comm/work.h"
 #include "tandem/core/stream.h"
 #include "tandem/core/tensor.h"
 #include "tandem/kernels/loss/add_scores.h"
@@ -8,14 +9,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace tandem::train {
 
 /// Adds up the batches of an epoch, step by step. Those whose loss is on a GPU are added up there, and the host reads
-/// the sums of a step in the next one, behind what it enqueues for that: the GPU never runs out of work by it. Whoever
-/// asks for all of them waits. The sums have the same bits whoever adds them up. Example:
+/// the sums of a step three steps later, behind what it enqueues for that one: it waits only where it is so far ahead,
+/// and the GPU never runs out of work by it. Whoever asks for all of them waits. The sums have the same bits whoever
+/// adds them up. Example:
 ///     const Scoring scoring;
 ///     RunningScores scores(scoring);
 ///     scores.begin_step();
@@ -56,11 +59,13 @@ class RunningScores {
   void add(const ScoredBatch& batch, std::int64_t examples);
   /// Adds what others have added up, and this to the step's loss.
   void add(const Scores& scores, double step_loss);
-  /// Ends the step of this number, and has its sums copied to the host.
-  void end_step(std::int64_t step);
-  /// Within a step: reads the sums of those before it. Throws Error for labels outside of the classes in one of them,
-  /// as whatever reads sums does.
-  void read_earlier_steps() const { all(); }
+  /// Ends the step of this number, and has its sums copied to the host. `exchange`: what the GPU waits for before, if
+  /// it waits for other ranks; whoever reads the sums waits for it first, as that ends with an Error where a rank is
+  /// gone.
+  void end_step(std::int64_t step, std::shared_ptr<comm::Work> exchange = nullptr);
+  /// Within a step: reads the sums of those before it, but for the last two. Throws Error for labels outside of the
+  /// classes in one of them, as whatever reads sums does.
+  void read_earlier_steps() const { read(kUnread); }
 
   /// The sums of all steps that have ended, for which it waits; on the CPU of all that was added.
   const Scores& all() const;
@@ -84,8 +89,14 @@ class RunningScores {
     Tensor sums;  // on the CPU once `arrived` is passed
     Event arrived;
     std::vector<Labels> labels;
+    std::shared_ptr<comm::Work> exchange;
   };
 
+  /// The steps whose sums a step leaves unread.
+  static constexpr std::size_t kUnread = 2;
+
+  /// All but the last `but` ones of those that are on their way.
+  void read(std::size_t but) const;
   void note_labels(const Tensor& labels, std::int64_t classes);
   Tensor make_sums(Device device) const;
   void take_over();

@@ -2,6 +2,7 @@
 #include "tandem/train/step_graph.h"
 
 #include "tandem/autograd/variable.h"
+#include "tandem/core/describe.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
 #include "tandem/kernels/float32_products.h"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace tandem::train {
@@ -41,18 +43,35 @@ std::string_view name_of(CudaGraph mode) {
 }
 
 StepGraph::StepGraph(layers::Module& model, optim::Optimizer& optimizer,
-                     std::shared_ptr<layers::RandomState> random_state, CudaGraph mode)
+                     std::shared_ptr<layers::RandomState> random_state, CudaGraph mode, comm::ProcessGroup* group,
+                     comm::DistributedDataParallel* replicas)
     : model_(model),
       optimizer_(optimizer),
       random_state_(std::move(random_state)),
       mode_(mode),
-      places_(optimizer.parameters()) {}
+      group_(group),
+      replicas_(replicas) {
+  if (replicas_ == nullptr) places_.emplace(optimizer.parameters());
+}
+
+void StepGraph::check_places() const {
+  if (places_) return places_->check();
+  for (const Tensor& parameter : optimizer_.parameters()) {
+    const Tensor gradient = autograd::grad(parameter);
+    require(!gradient.defined() || gradient.is_same(autograd::gradient_place(parameter)),
+            "CUDA graph: the gradient of a parameter, {}, is not where its replicas exchange it", describe(parameter));
+  }
+}
 
 std::vector<std::uintptr_t> StepGraph::circumstances() const {
   std::vector<std::uintptr_t> all{static_cast<std::uintptr_t>(kernels::float32_products())};
   for (const layers::Module* const module : modules_) all.push_back(module->training() ? 1 : 0);
   for (const Tensor& parameter : optimizer_.parameters()) all.push_back(autograd::requires_grad(parameter) ? 1 : 0);
   for (const Tensor& tensor : tensors_) all.push_back(reinterpret_cast<std::uintptr_t>(tensor.raw_data()));
+  for (const Tensor& parameter : optimizer_.parameters()) {
+    const Tensor place = autograd::gradient_place(parameter);
+    all.push_back(place.defined() ? reinterpret_cast<std::uintptr_t>(place.raw_data()) : 0);
+  }
   return all;
 }
 
@@ -79,15 +98,16 @@ void StepGraph::note_dropped(std::string_view reason) {
 }
 
 /// Whether this step is to be a launch. The shapes of the first batch are those of the graph.
-bool StepGraph::is_ready(const data::Batch& batch) {
+bool StepGraph::is_ready(const data::Batch& batch, std::int64_t examples) {
   if (failures_ >= kMostFailures) return false;
-  if (!graph_ && batch.count() > fixed_.count()) {  // that may have been an epoch's last, smaller one
+  if (!graph_ && examples > fixed_examples_) {  // that may have been an epoch's last, smaller one
     fixed_ = {};
     eager_steps_ = 0;
   }
   if (fixed_.tensors.empty()) {
     const MemoryTagScope scope(MemoryTag::data);
     fixed_ = batch;
+    fixed_examples_ = examples;
     for (Tensor& tensor : fixed_.tensors) {
       const Tensor like = tensor;
       tensor = empty_like(like);
@@ -105,7 +125,7 @@ bool StepGraph::is_ready(const data::Batch& batch) {
     for (const NamedTensors& tensors : {model_.named_parameters(), model_.named_buffers()})
       for (const auto& [name, tensor] : tensors) tensors_.push_back(tensor);
   }
-  if (!has_shapes_of_fixed(batch)) return false;
+  if (examples != fixed_examples_ || !has_shapes_of_fixed(batch)) return false;
   if (eager_steps_ < kEagerSteps) {
     ++eager_steps_;
     return false;
@@ -124,8 +144,39 @@ void StepGraph::record(const std::function<void(const data::Batch&)>& work) {
   ++recordings_;
 }
 
-bool StepGraph::take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work) {
-  if (!is_ready(batch)) {
+/// What a rank gives, with its number: the first one's; "" where none gives anything. Collective.
+std::string StepGraph::reason_of_any_rank(const std::string& mine) const {
+  if (group_ == nullptr) return mine;
+  const std::vector<std::string> all = group_->all_gather_bytes(mine);
+  const auto first = std::ranges::find_if(all, [](const std::string& reason) { return !reason.empty(); });
+  return first == all.end() ? "" : fmt::format("on rank {}, {}", first - all.begin(), *first);
+}
+
+/// Returns why the step could not be recorded, on any rank; "" where it was.
+std::string StepGraph::try_to_record(const std::function<void(const data::Batch&)>& work) {
+  std::string mine;
+  std::exception_ptr foreign;
+  try {
+    record(work);
+  } catch (const Error& error) {
+    mine = error.what();
+  } catch (...) {  // of the program, which is to see it; the other ranks are told first
+    mine = "the work throws an exception of its own";
+    foreign = std::current_exception();
+  }
+  std::string reason = reason_of_any_rank(mine);
+  if (reason.empty()) return "";
+  graph_.reset();
+  optimizer_.abandon_recording();
+  if (replicas_ != nullptr) replicas_->abandon_step();
+  random_state_->set_step(random_state_->step());
+  if (foreign) std::rethrow_exception(foreign);
+  return reason;
+}
+
+bool StepGraph::take(const data::Batch& batch, std::int64_t examples,
+                     const std::function<void(const data::Batch&)>& work) {
+  if (!is_ready(batch, examples)) {
     work(batch);
     return false;
   }
@@ -141,13 +192,7 @@ bool StepGraph::take(const data::Batch& batch, const std::function<void(const da
       reason = error.what();
     }
   } else if (!graph_) {
-    try {
-      record(work);
-    } catch (const Error& error) {
-      optimizer_.abandon_recording();
-      random_state_->set_step(random_state_->step());
-      reason = error.what();
-    }
+    reason = try_to_record(work);
   }
   if (!reason.empty()) {
     note_dropped(reason);
@@ -157,6 +202,7 @@ bool StepGraph::take(const data::Batch& batch, const std::function<void(const da
   }
   copy_to_fixed(batch);
   graph_->launch();
+  if (replicas_ != nullptr) replicas_->finish_launched();
   ++launches_;
   if (is_replay) failures_ = 0;
   return true;

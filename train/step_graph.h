@@ -1,6 +1,8 @@
 // Training steps that a GPU is given as one unit of work.
 #pragma once
 
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/process_group.h"
 #include "tandem/core/work_graph.h"
 #include "tandem/data/batch.h"
 #include "tandem/layers/module.h"
@@ -36,7 +38,8 @@ std::string_view name_of(CudaGraph mode);
 /// modes of the modules, which parameters are trained, or addresses have changed, the graph is dropped with a line, and
 /// the next step is recorded anew. What else a program changes under way (a module that is added, the rule of a loss
 /// scale, another random state, Optimizer::scale_gradients()) is for drop(). Gradients have places of their own while
-/// this lives. Example:
+/// this lives. Of several ranks, all take the same steps: what makes one of them record, launch or drop is on all alike
+/// (hooks, modes, which parameters are trained, settings of the program), and they agree on each recording. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     void train(layers::Module& model, optim::Optimizer& optimizer, const std::vector<data::Batch>& batches) {
 ///       const auto random = std::make_shared<layers::RandomState>(1);
@@ -54,23 +57,30 @@ std::string_view name_of(CudaGraph mode);
 class StepGraph {
  public:
   /// All parameters of the optimizer are on one GPU; all must outlive this, and the model draws its random numbers by
-  /// `random_state`. Throws Error as GradientPlaces does.
+  /// `random_state`. With several ranks, a step exchanges gradients by `replicas`, whose recording_obstacle() is "",
+  /// and the ranks agree by `group`; else both are null. Throws Error as GradientPlaces does.
   StepGraph(layers::Module& model, optim::Optimizer& optimizer, std::shared_ptr<layers::RandomState> random_state,
-            CudaGraph mode);
+            CudaGraph mode, comm::ProcessGroup* group = nullptr, comm::DistributedDataParallel* replicas = nullptr);
 
   /// Takes a step of the batch: calls work(batch), or launches what was recorded of it, which reads a copy of the
-  /// batch. `work` is a whole step, and does what it does to the batch it is given. Returns whether it was a launch.
-  /// Where `work` could not be recorded three times, steps are no launches any more; with CudaGraph::on throws Error
-  /// then.
-  bool take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work);
+  /// batch. `work` is a whole step, and does what it does to the batch it is given. `examples` are those of the batch
+  /// on all ranks, on which alone it depends whether they launch. Returns whether it was a launch. Where `work` could
+  /// not be recorded three times, steps are no launches any more; with CudaGraph::on throws Error then.
+  bool take(const data::Batch& batch, std::int64_t examples, const std::function<void(const data::Batch&)>& work);
+  /// The same of one rank.
+  bool take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work) {
+    return take(batch, batch.count(), work);
+  }
 
   /// Within `work`, behind backward: throws Error for a gradient that is elsewhere than it was.
-  void check_places() const { places_.check(); }
+  void check_places() const;
 
   /// Forgets what was recorded: behind load_state_dict(), or for what only the program knows. Two steps go before the
   /// next one.
   void drop();
 
+  /// Whether a step is recorded, and the next one probably a launch of it.
+  bool is_recorded() const { return graph_.has_value(); }
   /// Steps that were launches, so far.
   std::int64_t launches() const { return launches_; }
   /// How often a step was recorded.
@@ -81,7 +91,9 @@ class StepGraph {
   std::vector<std::uintptr_t> circumstances() const;
   bool has_shapes_of_fixed(const data::Batch& batch) const;
   void copy_to_fixed(const data::Batch& batch);
-  bool is_ready(const data::Batch& batch);
+  bool is_ready(const data::Batch& batch, std::int64_t examples);
+  std::string try_to_record(const std::function<void(const data::Batch&)>& work);
+  std::string reason_of_any_rank(const std::string& mine) const;
   void record(const std::function<void(const data::Batch&)>& work);
   void note_dropped(std::string_view reason);
 
@@ -89,10 +101,13 @@ class StepGraph {
   optim::Optimizer& optimizer_;
   std::shared_ptr<layers::RandomState> random_state_;
   CudaGraph mode_;
-  optim::GradientPlaces places_;
+  comm::ProcessGroup* group_;  // of several ranks
+  comm::DistributedDataParallel* replicas_;
+  std::optional<optim::GradientPlaces> places_;  // with several ranks, the replicas have them
   std::vector<layers::Module*> modules_;
-  std::vector<Tensor> tensors_;  // parameters and buffers
-  data::Batch fixed_;            // that recorded work reads
+  std::vector<Tensor> tensors_;      // parameters and buffers
+  data::Batch fixed_;                // that recorded work reads
+  std::int64_t fixed_examples_ = 0;  // on all ranks
   std::optional<WorkGraph> graph_;
   std::vector<std::uintptr_t> recorded_circumstances_;
   int eager_steps_ = 0;  // since the graph was dropped, of fixed_'s shapes

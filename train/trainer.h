@@ -70,9 +70,9 @@ struct TrainerOptions {
   /// The run ends where a loss scale skips so many steps in a row; 0: never. Halving the scale 40 times leads from the
   /// largest f16 to the smallest one: what still overflows then does so at every scale.
   std::int64_t max_skipped_steps = 40;
-  /// Steps as CUDA graphs (step_graph.h). Possible for one rank on a GPU, whose steps are one batch each, without
-  /// clipping, an L1 penalty beside a loss scale, and metrics of one's own. Functions of the options are then called
-  /// for the steps alone that are no launches, of which there are a few.
+  /// Steps as CUDA graphs (step_graph.h). Possible on a GPU for steps that are one batch each, without an L1 penalty
+  /// beside a loss scale and metrics of one's own, and for several ranks where their group can record all-reduces.
+  /// Functions of the options are then called for the steps alone that are no launches, of which there are a few.
   CudaGraph cuda_graph = CudaGraph::off;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
@@ -169,8 +169,8 @@ class Trainer {
   /// evaluation mode is set to training; in one that is training, modules set to evaluation stay frozen. Throws Error
   /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
   /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
-  /// all ranks throw it; but a label outside of the classes is told one step later on a GPU, by when it has made the
-  /// weights NaN. Throws AgreedError where forward() has put another tensor in the place of a buffer
+  /// all ranks throw it; but a label outside of the classes is told up to three steps later on a GPU, by when it has
+  /// made the weights NaN. Throws AgreedError where forward() has put another tensor in the place of a buffer
   /// (Module::register_buffer()). Collective.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
@@ -178,9 +178,9 @@ class Trainer {
   /// which has figures of test also where only validation was evaluated before. Early stopping counts from here.
   /// Ends early, with a record that is `diverged`, where the loss of a step is not finite or too many steps in a row
   /// are skipped (TrainerOptions::max_skipped_steps); the observer is given that record, too. Ranks that have an
-  /// observer's `stop` on one of them end behind that very step, on a GPU behind the next; others behind the next step
-  /// record, or with the epoch.
-  /// Throws Error for a label outside of the model's classes, on every device. Collective.
+  /// observer's `stop` on one of them end behind that very step, on a GPU up to three steps later; others behind the
+  /// next step record, or with the epoch. Throws Error for a label outside of the model's classes, on every device.
+  /// Collective.
   EpochRecord run(const TrainObserver& observer);
 
   /// `epochs` more epochs, numbered on from those that this trainer has done; the first may be one that was left in its
@@ -284,6 +284,7 @@ class Trainer {
   optim::FiniteCheck take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured);
   optim::FiniteCheck take_step_by_graph(std::int64_t images_in_step);
   void make_step_graph();
+  void await_exchange(const std::shared_ptr<comm::Work>& exchange) const;
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
   data::Batch next_batch();
@@ -319,6 +320,8 @@ class Trainer {
   std::shared_ptr<layers::RandomState> random_state_;
   std::optional<CanonicalStep> canonical_;  // in canonical mode
   std::unique_ptr<StepGraph> step_graph_;   // where steps are recorded
+  // DistributedDataParallel::exchange_under_way() of the last step, and of that before it.
+  std::shared_ptr<comm::Work> exchange_, earlier_exchange_;
   std::optional<optim::ExponentialMovingAverage> ema_;
   std::optional<optim::Lookahead> lookahead_;
   std::optional<Evaluated> evaluated_;    // the last, where it is kept

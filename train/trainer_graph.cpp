@@ -13,10 +13,11 @@ namespace {
 std::string obstacle_to_graph(const TrainingParts& parts, const TrainerOptions& options, bool is_canonical) {
   if (parts.optimizer.parameters().front().device().type != DeviceType::cuda) return "the model is on the CPU";
   if (is_canonical) return "in canonical mode the host adds up the gradients";
-  if (parts.group.size() > 1) return "several ranks exchange gradients, which the host begins";
+  if (std::string obstacle = parts.replicas.recording_obstacle(); !obstacle.empty()) return obstacle;
+  const std::int64_t batch = parts.train_loader.options().global_batch_size;
+  if (batch < parts.group.size()) return "a batch has fewer images than there are ranks";
   if (options.accumulation > 1) return "a step is several micro-batches";
   if (parts.scaler.is_enabled() && options.l1 > 0.0) return "the host scales the L1 penalty by the loss scale";
-  if (options.clip_norm > 0.0) return "the host computes the norm that gradients are clipped by";
   if (!options.metrics.empty()) return "metrics of the program's own are computed by the host";
   return "";
 }
@@ -28,7 +29,10 @@ void Trainer::make_step_graph() {
   std::string obstacle = obstacle_to_graph(parts_, options_, canonical_.has_value());
   if (obstacle.empty()) {
     try {
-      step_graph_ = std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph);
+      const bool are_several = parts_.group.size() > 1;
+      step_graph_ =
+          std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph,
+                                      are_several ? &parts_.group : nullptr, are_several ? &parts_.replicas : nullptr);
       return;
     } catch (const Error& error) {  // another trainer's graph has the gradients, say
       obstacle = error.what();
@@ -45,22 +49,30 @@ void Trainer::make_step_graph() {
 optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
   const data::Batch batch = next_batch();
   set_lr_of_step(step_);
-  if (options_.log_every > 0 && (step_ + 1) % options_.log_every == 0) loss_scale_ = parts_.scaler.scale();
+  const bool is_reported = options_.log_every > 0 && (step_ + 1) % options_.log_every == 0;
+  // A launch is prepared by the answer of the last step but one.
+  await_exchange(step_graph_->is_recorded() && !is_reported ? earlier_exchange_ : exchange_);
+  if (is_reported) loss_scale_ = parts_.scaler.scale();
   optim::FiniteCheck taken;
-  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
+  // As in run_micro_batch().
+  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step) * parts_.group.size();
   ScoredBatch scored;
   const auto work = [&](const data::Batch& given) {
     parts_.scaler.abandon_step();  // of a recording that has failed
     parts_.optimizer.zero_grad();
-    scored = compute(given, share);
+    if (given.count() > 0) scored = compute(given, share);
+    parts_.replicas.finish();
     if (WorkGraph::is_recording()) step_graph_->check_places();
     if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1);
+    if (options_.clip_norm > 0.0) {
+      parts_.scaler.unscale(parts_.optimizer);
+      parts_.optimizer.clip_gradients(options_.clip_norm);
+    }
     taken = parts_.scaler.step(parts_.optimizer);
     parts_.scaler.update();
     if (WorkGraph::is_recording()) taken = {};  // its answer is in the graph's memory
   };
-  const bool is_launch = step_graph_->take(batch, work);
-  parts_.replicas.finish();
+  const bool is_launch = step_graph_->take(batch, images_in_step, work);
   if (is_launch) {
     epoch_scores_.add_launched(batch.labels);
     taken = parts_.scaler.launched_step();

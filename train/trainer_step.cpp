@@ -120,6 +120,12 @@ void Trainer::set_lr_of_step(std::int64_t step) {
   lr_ = parts_.optimizer.lr();
 }
 
+/// Before the host waits for what a GPU says of that step with a loss scale: where a rank is gone, this ends with an
+/// Error, and waiting for the GPU would not end.
+void Trainer::await_exchange(const std::shared_ptr<comm::Work>& exchange) const {
+  if (exchange != nullptr && parts_.scaler.is_enabled()) exchange->wait();
+}
+
 /// All of a step that changes weights by gradients. Returns whether it was taken.
 optim::FiniteCheck Trainer::take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured) {
   parts_.optimizer.zero_grad();
@@ -134,6 +140,7 @@ optim::FiniteCheck Trainer::take_step(std::int64_t images, std::int64_t micro_ba
     run_micro_batch(images, true);
     parts_.replicas.finish();
   }
+  await_exchange(exchange_);
   phases_.end(&PhaseTimes::communication);
   const bool is_reported = options_.log_every > 0 && (step_ + 1) % options_.log_every == 0;
   if (is_reported || options_.l1 > 0.0) loss_scale_ = parts_.scaler.scale();
@@ -159,6 +166,7 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   } else {
     taken = take_step(images, micro_batches, is_measured);
   }
+  await_exchange(exchange_);
   skipped_in_a_row_.add(taken);
   if (ema_) ema_->update(taken);
   if (lookahead_) lookahead_->after_step(step_ + 1, steps_in_all(), taken);
@@ -166,7 +174,8 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepPlac
   phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;
-  epoch_scores_.end_step(step_, parts_.replicas.exchange_under_way());
+  earlier_exchange_ = std::exchange(exchange_, parts_.replicas.exchange_under_way());
+  epoch_scores_.end_step(step_, exchange_);
 }
 
 }  // namespace tandem::train

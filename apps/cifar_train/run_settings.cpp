@@ -101,8 +101,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .no_effect_on_result();
   table
       .parsed("cuda-graph", s.trainer.cuda_graph, "auto|on|off", train::parse_cuda_graph,
-              "have the GPU given each step as one CUDA graph, with the same bits: possible for one rank without "
-              "clipping and micro-batches (auto: there)")
+              "have the GPU given each step as one CUDA graph, with the same bits: possible without micro-batches, "
+              "for several ranks over backend nccl (auto: there)")
       .no_effect_on_result();
   table
       .integer("rehearsal-steps", s.rehearsal_steps, {},

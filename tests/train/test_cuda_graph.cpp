@@ -1,123 +1,11 @@
 // Trainings whose steps are launches of a CUDA graph.
 #include "tandem/autograd/functions.h"
-#include "tandem/autograd/precision.h"
-#include "tandem/autograd/variable.h"
-#include "tandem/data/synthetic.h"
-#include "tandem/kernels/notice.h"
-#include "tandem/layers/layers.h"
-#include "tandem/optim/by_name.h"
-#include "tandem/optim/schedule.h"
-#include "tandem/train/trainer.h"
 #include "tests/support/catch.h"
-#include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
-
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
+#include "tests/train/graph_run.h"
 
 using namespace tandem;
 using namespace tandem::test;
-using train::CudaGraph;
-
-namespace {
-
-constexpr std::int64_t kImages = 36, kBatch = 8, kSide = 8, kClasses = 10;  // four steps and one of 4 images
-constexpr std::int64_t kFullSteps = kImages / kBatch;
-
-struct Setup {
-  std::string optimizer = "sgd";
-  autograd::Precision precision = autograd::Precision::fp32;
-  bool resident = false, frozen_group = false;
-  double init_scale = 0.0;  // 0: losses are not scaled
-  Device device = kGpu;
-};
-
-/// A network with batch norm and dropout, and its training.
-struct Run {
-  std::shared_ptr<data::ImageDataset> images;
-  layers::Sequential model;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  std::unique_ptr<data::Loader> loader, test;
-  optim::CosineSchedule schedule{12};
-  optim::GradScaler scaler;
-  std::unique_ptr<train::Trainer> trainer;
-
-  Run(const Setup& setup, CudaGraph mode, train::TrainerOptions options = {.epochs = 3})
-      : images(std::make_shared<data::ImageDataset>(
-            data::make_synthetic({.count = kImages, .channels = 3, .side = kSide, .seed = 3}))) {
-    layers::Initializer initializer(3);
-    model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
-    model.add<layers::BatchNorm2d>({.channels = 8});
-    model.add<layers::MaxPool2d>(2);
-    model.add<layers::Flatten>();
-    model.add<layers::Dropout>(0.3);
-    model.add<layers::Linear>({.in = 8 * 4 * 4, .out = kClasses}, initializer);
-    model.set_precision(setup.precision);
-    model.to(setup.device);
-    optimizer = optim::make_optimizer(model.parameters(), {.name = setup.optimizer, .lr = 0.01});
-    if (setup.frozen_group)
-      optimizer->add_group({.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = 7});
-    const DType dtype = autograd::storage_dtype(setup.precision);
-    data::LoaderOptions batches{.global_batch_size = kBatch, .dtype = dtype, .device = setup.device};
-    test = std::make_unique<data::Loader>(images, batches);
-    batches.shuffle = true;
-    batches.augment = data::parse_augment("crop=1,flip");
-    batches.resident = setup.resident;
-    loader = std::make_unique<data::Loader>(images, batches);
-    options.cuda_graph = mode;
-    options.test = test.get();
-    options.schedule = &schedule;
-    if (setup.init_scale > 0.0)
-      scaler = optim::GradScaler(optim::GradScalerOptions{.init_scale = setup.init_scale, .growth_interval = 3});
-    options.scaler = &scaler;
-    trainer = std::make_unique<train::Trainer>(model, *optimizer, *loader, options);
-  }
-};
-
-using Values = std::map<std::string, std::vector<double>>;
-
-Values values_of(const NamedTensors& state) {
-  Values values;
-  for (const auto& [name, tensor] : state) values[name] = tensor.to_vector<double>();
-  return values;
-}
-
-/// The figures of each epoch and step, and the state at the end.
-struct Trace {
-  std::vector<double> figures;
-  Values state;
-
-  friend bool operator==(const Trace&, const Trace&) = default;
-};
-
-Trace trace_of(Run& run) {
-  Trace trace;
-  train::TrainObserver observer;
-  observer.epoch = [&](const train::EpochRecord& r) {
-    trace.figures.insert(trace.figures.end(), {r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.lr});
-  };
-  observer.step = [&](const train::StepRecord& r) { trace.figures.insert(trace.figures.end(), {r.loss, r.lr}); };
-  run.trainer->run(observer);
-  trace.state = values_of(run.trainer->state_dict());
-  return trace;
-}
-
-/// Notices given while it lives.
-struct Notices {
-  std::vector<std::string> lines;
-  Notices() {
-    kernels::listen_to_notices([this](const std::string& line) {
-      if (line.starts_with("CUDA graph")) lines.push_back(line);
-    });
-  }
-  ~Notices() { kernels::listen_to_notices(kernels::print_notice); }
-  Notices(const Notices&) = delete;
-  Notices& operator=(const Notices&) = delete;
-};
-
-}  // namespace
 
 TEST_CASE("a training by CUDA graphs has the bits of one without: weights, states, counts and figures",
           "[cuda][trainer]") {
@@ -131,6 +19,22 @@ TEST_CASE("a training by CUDA graphs has the bits of one without: weights, state
   CHECK(trace_of(graph) == expected);
   CHECK(eager.trainer->graph_launches() == 0);
   CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 2);
+}
+
+TEST_CASE("gradients are clipped within a graph as without", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const Setup setup =
+      GENERATE(Setup{}, Setup{.optimizer = "adamw", .precision = autograd::Precision::bf16}, Setup{.optimizer = "muon"},
+               Setup{.precision = autograd::Precision::fp16, .init_scale = 0x1p22});
+  const double bound = GENERATE(0.05, 1e6);  // each step is clipped, none is
+  CAPTURE(setup.optimizer, autograd::name_of(setup.precision), bound);
+  const train::TrainerOptions options{.epochs = 4, .clip_norm = bound};
+  Run eager(setup, CudaGraph::off, options), graph(setup, CudaGraph::on, options),
+      free(setup, CudaGraph::on, {.epochs = 4});
+  const Trace expected = trace_of(eager);
+  CHECK(trace_of(graph) == expected);
+  CHECK(graph.trainer->graph_launches() >= kFullSteps);
+  CHECK((trace_of(free) == expected) == (bound > 1.0));
 }
 
 TEST_CASE("a graph skips the steps whose gradients overflow, and changes the loss scale, as without",
@@ -283,7 +187,6 @@ TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told wit
   CHECK_THAT(refused({.device = {}}, {.epochs = 1}),
              ContainsText("trainer: steps cannot be CUDA graphs: the model is on the CPU"));
   CHECK_THAT(refused({}, {.epochs = 1, .accumulation = 2}), ContainsText("a step is several micro-batches"));
-  CHECK_THAT(refused({}, {.epochs = 1, .clip_norm = 1.0}), ContainsText("the norm that gradients are clipped by"));
   const train::Metric none{"none", [](const Tensor&, const Tensor&) { return 0.0; }};
   CHECK_THAT(refused({}, {.metrics = {none}, .epochs = 1}), ContainsText("metrics of the program's own"));
   Run first({}, CudaGraph::on);
@@ -293,11 +196,10 @@ TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told wit
              }),
              ContainsText("steps cannot be CUDA graphs: gradient places: the gradient of"));
   const Notices notices;
-  Run run({}, CudaGraph::automatic, {.epochs = 2, .clip_norm = 2.5});
+  Run run({}, CudaGraph::automatic, {.epochs = 2, .accumulation = 2});
   run.trainer->run({});
   CHECK(run.trainer->graph_launches() == 0);
-  CHECK(notices.lines ==
-        std::vector<std::string>{"CUDA graph: off: the host computes the norm that gradients are clipped by"});
+  CHECK(notices.lines == std::vector<std::string>{"CUDA graph: off: a step is several micro-batches"});
 }
 
 TEST_CASE("a loss that waits for the GPU ends the recording: an error, or eager steps with the same bits",

@@ -1,0 +1,129 @@
+// Trainings of two ranks whose steps are launches of CUDA graphs, the exchange of gradients a part of them. Over NCCL
+// where each rank has a GPU of its own, and on simulated GPUs over a communicator of the host's.
+#include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
+#include "tests/train/graph_run.h"
+#include "tests/train/mpi/nccl_group.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+/// Refuses to be recorded, on one rank.
+class Shy final : public layers::Module {
+ public:
+  explicit Shy(bool is_shy) : is_shy_(is_shy) {}
+  Tensor forward(const Tensor& input) override {
+    require(!is_shy_ || !WorkGraph::is_recording(), "it is shy");
+    return input;
+  }
+
+ private:
+  bool is_shy_;
+};
+
+}  // namespace
+
+TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda]") {
+  Device device;
+  const auto group = make_nccl_group(device);
+  if (!group) return;
+  // The last batch of 5 images is 3 and 2 of them.
+  Setup setup{.device = device, .group = group.get(), .images = kFullSteps * kBatch + 5};
+  train::TrainerOptions options{
+      .epochs = 4, .label_smoothing = 0.1, .l1 = 1e-4, .check_replicas = true, .log_every = 2};
+  std::int64_t eager_steps = 2;
+  SECTION("SGD in f32, clipped, with an average") {
+    options.ema = 0.9;
+    options.clip_norm = 0.5;
+  }
+  SECTION("AdamW in bf16") {
+    setup.optimizer = "adamw";
+    setup.precision = autograd::Precision::bf16;
+  }
+  SECTION("Muon") { setup.optimizer = "muon"; }
+  SECTION("a last batch that leaves a rank without images") { setup.images = Setup::kFullSteps * Setup::kBatch + 1; }
+  SECTION("a loss scale, with steps that overflow") {
+    setup.precision = autograd::Precision::fp16;
+    setup.init_scale = 0x1p22;
+    options.l1 = 0.0;
+    options.epochs = 6;
+    options.lookahead = {.every = 2};
+    eager_steps = -1;  // as many as it takes
+  }
+  SECTION("a group that is frozen under way") {
+    setup.frozen_group = true;
+    eager_steps = 3;
+  }
+  Run eager(setup, CudaGraph::off, options);
+  const Trace expected = trace_of(eager);
+  eager.trainer.reset();
+  Run graph(setup, CudaGraph::on, options);
+  CHECK(trace_of(graph) == expected);
+  {  // a sum of two numbers has one order
+    const auto native = comm::make_process_group("native", environment(), device);
+    setup.group = native.get();
+    Run staged(setup, CudaGraph::off, options);
+    CHECK(trace_of(staged) == expected);
+  }
+  const std::int64_t launches = graph.trainer->graph_launches();
+  if (eager_steps >= 0) CHECK(launches == options.epochs * kFullSteps - eager_steps);
+  CHECK(launches >= 2 * kFullSteps);
+  CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
+}
+
+TEST_CASE("a step is recorded right behind one that left a rank without images", "[cuda]") {
+  Device device;
+  const auto group = make_nccl_group(device);
+  if (!group) return;
+  const Setup setup{.device = device, .group = group.get(), .images = Setup::kBatch + 1};
+  Run eager(setup, CudaGraph::off, {.epochs = 6});
+  const Trace expected = trace_of(eager);
+  eager.trainer.reset();
+  const Notices notices;
+  Run graph(setup, CudaGraph::on, {.epochs = 6});
+  CHECK(trace_of(graph) == expected);
+  CHECK(graph.trainer->graph_launches() == 4);
+  CHECK(notices.lines.empty());
+}
+
+TEST_CASE("where one rank cannot record a step, no rank launches one", "[cuda]") {
+  Device device;
+  const auto group = make_nccl_group(device);
+  if (!group) return;
+  const Setup setup{.device = device, .group = group.get()};
+  Run eager(setup, CudaGraph::off);
+  const Trace expected = trace_of(eager);
+  eager.trainer.reset();
+  const Notices notices;
+  for (const CudaGraph mode : {CudaGraph::automatic, CudaGraph::on}) {
+    Run run(setup, mode);
+    run.model.add<Shy>(group->rank() == 1);
+    if (mode == CudaGraph::on) {
+      CHECK_THAT(error_of([&] { run.trainer->run({}); }),
+                 ContainsText("CUDA graph: the step cannot be recorded: on rank 1, layer 7: it is shy"));
+      continue;
+    }
+    CHECK(trace_of(run).figures == expected.figures);
+    CHECK(run.trainer->graph_launches() == 0);
+    REQUIRE(notices.lines.size() == 2);
+    CHECK_THAT(notices.lines[1],
+               ContainsText("off from here on, the step cannot be recorded: on rank 1, layer 7: it is shy"));
+  }
+}
+
+TEST_CASE("ranks whose collectives the host begins take no graphs, and are told why", "[cuda]") {
+  if (!has_gpu()) return;
+  const auto group = comm::make_process_group("native", environment(), kGpu);
+  const Setup setup{.device = kGpu, .group = group.get()};
+  CHECK_THAT(error_of([&] { Run(setup, CudaGraph::on); }),
+             ContainsText("trainer: steps cannot be CUDA graphs: backend native begins collectives on the host"));
+  const Notices notices;
+  Run run(setup, CudaGraph::automatic, {.epochs = 1});
+  run.trainer->run({});
+  CHECK(run.trainer->graph_launches() == 0);
+  CHECK(notices.lines == std::vector<std::string>{"CUDA graph: off: backend native begins collectives on the host"});
+}
