@@ -20,10 +20,11 @@ namespace tandem::test {
 
 using train::CudaGraph;
 
-constexpr std::int64_t kBatch = 8, kSide = 8, kClasses = 10, kFullSteps = 4;  // of an epoch, and a smaller batch
-
 /// What a training is of.
 struct Setup {
+  static constexpr std::int64_t kBatch = 8, kSide = 8, kClasses = 10;
+  static constexpr std::int64_t kFullSteps = 4;  // of an epoch, and a smaller batch
+
   std::string optimizer = "sgd";
   autograd::Precision precision = autograd::Precision::fp32;
   bool resident = false, frozen_group = false;
@@ -45,21 +46,21 @@ struct Run {
 
   Run(const Setup& setup, CudaGraph mode, train::TrainerOptions options = {.epochs = 3})
       : images(std::make_shared<data::ImageDataset>(
-            data::make_synthetic({.count = setup.images, .channels = 3, .side = kSide, .seed = 3}))) {
+            data::make_synthetic({.count = setup.images, .channels = 3, .side = Setup::kSide, .seed = 3}))) {
     layers::Initializer initializer(3);
     model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
     model.add<layers::BatchNorm2d>({.channels = 8});
     model.add<layers::MaxPool2d>(2);
     model.add<layers::Flatten>();
     model.add<layers::Dropout>(0.3);
-    model.add<layers::Linear>({.in = 8 * 4 * 4, .out = kClasses}, initializer);
+    model.add<layers::Linear>({.in = 8 * 4 * 4, .out = Setup::kClasses}, initializer);
     model.set_precision(setup.precision);
     model.to(setup.device);
     optimizer = optim::make_optimizer(model.parameters(), {.name = setup.optimizer, .lr = 0.01});
     if (setup.frozen_group)
       optimizer->add_group({.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = 7});
     const DType dtype = autograd::storage_dtype(setup.precision);
-    data::LoaderOptions batches{.global_batch_size = kBatch, .dtype = dtype, .device = setup.device};
+    data::LoaderOptions batches{.global_batch_size = Setup::kBatch, .dtype = dtype, .device = setup.device};
     if (setup.group != nullptr) {
       batches.share = {.world_size = setup.group->size(), .rank = setup.group->rank()};
       batches.threads = 0;

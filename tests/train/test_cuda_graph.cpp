@@ -1,5 +1,10 @@
 // Trainings whose steps are launches of a CUDA graph.
 #include "tandem/autograd/functions.h"
+#include "tandem/layers/module.h"
+#include "tandem/train/progress_format.h"
+#include "tandem/train/records.h"
+#include "tandem/train/scoring.h"
+#include "tandem/train/step_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/train/graph_run.h"
@@ -18,7 +23,7 @@ TEST_CASE("a training by CUDA graphs has the bits of one without: weights, state
   const Trace expected = trace_of(eager);
   CHECK(trace_of(graph) == expected);
   CHECK(eager.trainer->graph_launches() == 0);
-  CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 2);
+  CHECK(graph.trainer->graph_launches() == 3 * Setup::kFullSteps - 2);
 }
 
 TEST_CASE("gradients are clipped within a graph as without", "[cuda][trainer]") {
@@ -33,7 +38,7 @@ TEST_CASE("gradients are clipped within a graph as without", "[cuda][trainer]") 
       free(setup, CudaGraph::on, {.epochs = 4});
   const Trace expected = trace_of(eager);
   CHECK(trace_of(graph) == expected);
-  CHECK(graph.trainer->graph_launches() >= kFullSteps);
+  CHECK(graph.trainer->graph_launches() >= Setup::kFullSteps);
   CHECK((trace_of(free) == expected) == (bound > 1.0));
 }
 
@@ -55,7 +60,7 @@ TEST_CASE("a graph skips the steps whose gradients overflow, and changes the los
     CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
     CHECK(graph.scaler.skipped_steps() > 3);
     CHECK(graph.scaler.skipped_steps() < 20);
-    CHECK(graph.trainer->graph_launches() > 3 * kFullSteps);
+    CHECK(graph.trainer->graph_launches() > 3 * Setup::kFullSteps);
   }
 }
 
@@ -90,7 +95,7 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
     Run eager(setup, CudaGraph::off), graph(setup, CudaGraph::on);
     CHECK(trace_of(graph) == trace_of(eager));
     // Full steps 0 to 11: 0 and 1 are eager, and the one behind which the weight is not trained.
-    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+    CHECK(graph.trainer->graph_launches() == 3 * Setup::kFullSteps - 3);
     REQUIRE(notices.lines.size() == 1);
     CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: a module's mode, what is"));
   }
@@ -105,7 +110,7 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
       run->trainer->run(observer);
     }
     CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
-    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+    CHECK(graph.trainer->graph_launches() == 3 * Setup::kFullSteps - 3);
   }
   SECTION("another list of parameters, and another trainer of the same parts") {
     for (const std::string optimizer : {"sgd", "adamw", "muon"}) {
@@ -124,7 +129,7 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
         run->trainer->run({});
       }
       CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
-      CHECK(graph.trainer->graph_launches() == 2 * kFullSteps - 2);
+      CHECK(graph.trainer->graph_launches() == 2 * Setup::kFullSteps - 2);
     }
   }
   SECTION("a buffer elsewhere") {
@@ -142,7 +147,7 @@ TEST_CASE("a step is recorded anew where a group is frozen, a module's mode chan
       run->trainer->run(observer);
     }
     CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
-    CHECK(graph.trainer->graph_launches() == 3 * kFullSteps - 3);
+    CHECK(graph.trainer->graph_launches() == 3 * Setup::kFullSteps - 3);
   }
   SECTION("gone on with from the middle of an epoch") {
     Run eager({}, CudaGraph::off), first({}, CudaGraph::on), second({}, CudaGraph::on);
@@ -174,7 +179,7 @@ TEST_CASE("modules with hooks are called at each step, and a graph is gone on wi
   graph.trainer->run(observer);
   const int evaluated = static_cast<int>(graph.test->batches());
   CHECK(calls == 2 * (static_cast<int>(graph.loader->batches()) + evaluated));
-  CHECK(graph.trainer->graph_launches() == kFullSteps);
+  CHECK(graph.trainer->graph_launches() == Setup::kFullSteps);
   eager.trainer->run({});
   CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
 }
@@ -249,7 +254,7 @@ TEST_CASE("a label outside of the classes is named also where steps are launches
   train::TrainObserver observer;
   std::int64_t steps = 0;
   observer.progress = [&](const train::Progress&) { ++steps; };
-  Out(run.images->labels).data<std::int64_t>()[17] = kClasses;  // of any batch
+  Out(run.images->labels).data<std::int64_t>()[17] = Setup::kClasses;  // of any batch
   CHECK_THAT(error_of([&] { run.trainer->run(observer); }), ContainsText("outside of the 10 classes"));
 }
 

@@ -1,5 +1,7 @@
 // Trainings of two ranks whose steps are launches of CUDA graphs, the exchange of gradients a part of them. Over NCCL
 // where each rank has a GPU of its own, and on simulated GPUs over a communicator of the host's.
+#include "tandem/layers/module.h"
+#include "tandem/train/step_graph.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -32,7 +34,7 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
   const auto group = make_nccl_group(device);
   if (!group) return;
   // The last batch of 5 images is 3 and 2 of them.
-  Setup setup{.device = device, .group = group.get(), .images = kFullSteps * kBatch + 5};
+  Setup setup{.device = device, .group = group.get(), .images = Setup::kFullSteps * Setup::kBatch + 5};
   train::TrainerOptions options{
       .epochs = 4, .label_smoothing = 0.1, .l1 = 1e-4, .check_replicas = true, .log_every = 2};
   std::int64_t eager_steps = 2;
@@ -70,8 +72,8 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
     CHECK(trace_of(staged) == expected);
   }
   const std::int64_t launches = graph.trainer->graph_launches();
-  if (eager_steps >= 0) CHECK(launches == options.epochs * kFullSteps - eager_steps);
-  CHECK(launches >= 2 * kFullSteps);
+  if (eager_steps >= 0) CHECK(launches == options.epochs * Setup::kFullSteps - eager_steps);
+  CHECK(launches >= 2 * Setup::kFullSteps);
   CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
 }
 
