@@ -12,6 +12,10 @@ LeakyReLU::LeakyReLU(double negative_slope) : negative_slope_(negative_slope) {
   require(std::isfinite(negative_slope), "LeakyReLU: negative_slope must be a finite number, got {}", negative_slope);
 }
 
+CELU::CELU(double alpha) : alpha_(alpha) {
+  require(std::isfinite(alpha) && alpha > 0.0, "CELU: alpha must be a finite number above 0, got {}", alpha);
+}
+
 Scale::Scale(double factor) : factor_(factor) {
   require(std::isfinite(factor), "Scale: the factor must be a finite number, got {}", factor);
 }
@@ -22,6 +26,7 @@ Tensor SiLU::forward(const Tensor& input) { return autograd::silu(input); }
 Tensor Tanh::forward(const Tensor& input) { return autograd::tanh(input); }
 Tensor Sigmoid::forward(const Tensor& input) { return autograd::sigmoid(input); }
 Tensor LeakyReLU::forward(const Tensor& input) { return autograd::leaky_relu(input, negative_slope_); }
+Tensor CELU::forward(const Tensor& input) { return autograd::celu(input, alpha_); }
 Tensor Hardswish::forward(const Tensor& input) { return autograd::hardswish(input); }
 Tensor Scale::forward(const Tensor& input) { return autograd::scale(input, factor_); }
 

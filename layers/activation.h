@@ -57,6 +57,18 @@ class LeakyReLU final : public Module {
   double negative_slope_;
 };
 
+/// x where x > 0, else alpha (exp(x / alpha) - 1) (Barron, arXiv:1704.07483)
+class CELU final : public Module {
+ public:
+  /// Throws Error unless alpha is a finite number above 0.
+  explicit CELU(double alpha = 1.0);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return fmt::format("CELU({})", alpha_); }
+
+ private:
+  double alpha_;
+};
+
 /// x min(max(x + 3, 0), 6) / 6
 class Hardswish final : public Module {
  public:

@@ -33,6 +33,11 @@ Tensor activation(const char* name, const Tensor& x, Forward forward, Backward b
                 });
 }
 
+/// A number in the type that x is computed in.
+double in_compute_type(const Tensor& x, double number) {
+  return x.dtype() == DType::f64 ? number : static_cast<double>(static_cast<float>(number));
+}
+
 }  // namespace
 
 Tensor relu(const Tensor& x) {
@@ -53,7 +58,7 @@ Tensor sigmoid(const Tensor& x) { return unary("sigmoid", kernels::Unary::sigmoi
 
 Tensor softplus(const Tensor& x, double beta) {
   require_floating("softplus", x);
-  const double rounded = x.dtype() == DType::f64 ? beta : static_cast<double>(static_cast<float>(beta));
+  const double rounded = in_compute_type(x, beta);
   require(std::isfinite(rounded) && rounded != 0.0,
           "softplus: beta must be a finite number other than 0 in the type that {} is computed in, got {}", x, beta);
   return unary("softplus", kernels::Unary::softplus, x, {beta});
@@ -61,6 +66,14 @@ Tensor softplus(const Tensor& x, double beta) {
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   return unary("leaky_relu", kernels::Unary::leaky_relu, x, {negative_slope});
+}
+
+Tensor celu(const Tensor& x, double alpha) {
+  require_floating("celu", x);
+  const double rounded = in_compute_type(x, alpha);
+  require(std::isfinite(rounded) && rounded > 0.0,
+          "celu: alpha must be a finite number above 0 in the type that {} is computed in, got {}", x, alpha);
+  return unary("celu", kernels::Unary::celu, x, {alpha});
 }
 
 Tensor hardswish(const Tensor& x) { return unary("hardswish", kernels::Unary::hardswish, x); }

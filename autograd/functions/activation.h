@@ -31,6 +31,13 @@ Tensor softplus(const Tensor& x, double beta = 1.0);
 /// x where x > 0, else negative_slope * x. Keeps x.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 
+/// x where x > 0, else alpha (exp(x / alpha) - 1): a max(x, 0) that is smooth at 0 (Barron, arXiv:1704.07483). Keeps x.
+/// Throws Error unless alpha is a finite number above 0, in f32 unless x is f64.
+/// Example:
+///     const Tensor y = celu(Tensor::from<float>({-1, 0, 2}, {3}), 0.5);
+///     const std::vector<float> values = y.to_vector<float>();  // {-0.432332, 0, 2}
+Tensor celu(const Tensor& x, double alpha = 1.0);
+
 /// x min(max(x + 3, 0), 6) / 6 (arXiv:1905.02244), with a gradient of 0 at -3 and 1 at 3, as in PyTorch 2.8 and later.
 /// Keeps x.
 Tensor hardswish(const Tensor& x);

@@ -25,6 +25,7 @@ enum class Unary : std::uint8_t {
   sigmoid,        // 1 / (1 + exp(-x))
   softplus,       // log(1 + exp(a x)) / a
   leaky_relu,     // x where x > 0, else a x
+  celu,           // x where x > 0, else a (exp(x / a) - 1), for a > 0
   hardswish,      // x min(max(x + 3, 0), 6) / 6
   clamp,          // x cut off to [a, b]; b where a > b; NaN for an end that is not there
   pow_number,     // x to the power of a
@@ -52,8 +53,8 @@ void unary_forward(std::string_view op, Unary function, const Tensor& x, const N
 
 /// grad_x = grad_y times the slope of the function; `kept` is x or y, as kept_by() says, and any tensor of that shape
 /// for Keep::nothing. Kinks as in PyTorch: the slope of abs is 0 at 0, that of clamp 0 at both ends (PyTorch 2.15),
-/// that of leaky_relu a at 0, that of hardswish 0 at -3 and 1 at 3. Where a slope is infinite (sqrt at 0), so is the
-/// gradient.
+/// that of leaky_relu a at 0, that of celu 1, that of hardswish 0 at -3 and 1 at 3. Where a slope is infinite (sqrt at
+/// 0), so is the gradient.
 void unary_backward(std::string_view op, Unary function, const Tensor& kept, const Tensor& grad_y,
                     const Numbers& numbers, const Out& grad_x);
 

@@ -177,6 +177,20 @@ struct LeakyRelu {
   }
 };
 
+struct Celu {
+  static constexpr Keep kKeep = Keep::input;
+  template <typename Math, typename T>
+  static constexpr T value(T x, const NumbersIn<T>& numbers) {
+    const T below = Math::select(x > T{0}, T{0}, x);
+    return Math::select(x > T{0}, x, numbers.a * Math::expm1(below / numbers.a));
+  }
+  template <typename Math, typename T>
+  static constexpr T gradient(T x, T grad, const NumbersIn<T>& numbers) {
+    const T below = Math::select(x > T{0}, T{0}, x);
+    return Math::select(x > T{0}, grad, grad * Math::exp_of_negative(below / numbers.a));
+  }
+};
+
 struct Hardswish {
   static constexpr Keep kKeep = Keep::input;
   template <typename Math, typename T>
@@ -300,6 +314,8 @@ constexpr decltype(auto) visit_unary(Unary function, Visitor&& visit) {
       return visit(Softplus{});
     case Unary::leaky_relu:
       return visit(LeakyRelu{});
+    case Unary::celu:
+      return visit(Celu{});
     case Unary::hardswish:
       return visit(Hardswish{});
     case Unary::clamp:

@@ -96,6 +96,14 @@ const RegisterOp leaky_relu_case(case_of("leaky_relu", "leaky_relu",
                                            [](double x) { return x > 0 ? x : -2.0 * x; }, Values::away_from_zero}},
                                          2.0, true));
 
+const RegisterOp celu_case(
+    case_of("celu", "celu",
+            {{"alpha 0.3", [](const Tensor& x) { return autograd::celu(x, 0.3); },
+              [](double x) { return x > 0 ? x : 0.3 * std::expm1(x / 0.3); }, Values::away_from_zero},
+             {"alpha 2", [](const Tensor& x) { return autograd::celu(x, 2.0); },
+              [](double x) { return x > 0 ? x : 2.0 * std::expm1(0.5 * x); }, Values::away_from_zero}},
+            8.0, false));
+
 // No input comes near the ends, not even rounded to bf16.
 const RegisterOp clamp_case(case_of("clamp", "clamp",
                                     {{"both ends", [](const Tensor& x) { return autograd::clamp(x, -0.57, 1.03); },
