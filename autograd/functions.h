@@ -21,6 +21,7 @@
 #include "tandem/autograd/functions/copy.h"
 #include "tandem/autograd/functions/dropout.h"
 #include "tandem/autograd/functions/embedding.h"
+#include "tandem/autograd/functions/ghost_batch_norm.h"
 #include "tandem/autograd/functions/global_avg_pool2d.h"
 #include "tandem/autograd/functions/group_norm.h"
 #include "tandem/autograd/functions/layer_norm.h"

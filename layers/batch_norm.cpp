@@ -2,6 +2,7 @@
 #include "tandem/layers/batch_norm.h"
 
 #include "tandem/autograd/functions/batch_norm.h"
+#include "tandem/autograd/functions/ghost_batch_norm.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/out.h"
 #include "tandem/core/work_graph.h"
@@ -16,6 +17,8 @@ BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
   require(options.momentum >= 0.0 && options.momentum <= 1.0, "BatchNorm2d: momentum must be from 0 to 1, got {}",
           options.momentum);
   require(options.eps >= 0.0, "BatchNorm2d: eps must not be negative, got {}", options.eps);
+  require(options.ghost_batch >= 0,
+          "BatchNorm2d: ghost_batch must be a number of images, or 0 for whole batches, got {}", options.ghost_batch);
   weight_ = Initializer::constant({channels}, 1.0);
   bias_ = Initializer::constant({channels}, 0.0);
   running_mean_ = Initializer::buffer({channels}, 0.0);
@@ -32,18 +35,22 @@ BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
 Tensor BatchNorm2d::forward(const Tensor& input) { return normalise(input, {}); }
 
 Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const {
-  const Tensor output = autograd::batch_norm(
-      input, weight_, bias_, running_mean_, running_var_,
-      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .activation = options_.activation},
-      moments);
+  const autograd::BatchNormOptions options{
+      .training = training(), .momentum = options_.momentum, .eps = options_.eps, .activation = options_.activation};
+  const bool by_parts = training() && options_.ghost_batch > 0;
+  const Tensor output =
+      by_parts ? autograd::ghost_batch_norm(input, weight_, bias_, running_mean_, running_var_, options_.ghost_batch,
+                                            options)
+               : autograd::batch_norm(input, weight_, bias_, running_mean_, running_var_, options, moments);
   if (training()) WorkGraph::with_each_launch([count = num_batches_tracked_] { ++*Out(count).data<std::int64_t>(); });
   return output;
 }
 
 std::string BatchNorm2d::describe() const {
   constexpr std::array kNames{"BatchNorm2d", "BatchNormReLU", "BatchNormGELU", "BatchNormSiLU"};
-  return fmt::format("{}({}{})", kNames[static_cast<std::size_t>(options_.activation)], weight_.size(0),
-                     options_.train_weight ? "" : ", fixed weight");
+  return fmt::format("{}({}{}{})", kNames[static_cast<std::size_t>(options_.activation)], weight_.size(0),
+                     options_.train_weight ? "" : ", fixed weight",
+                     options_.ghost_batch > 0 ? fmt::format(", of {} images", options_.ghost_batch) : "");
 }
 
 }  // namespace tandem::layers

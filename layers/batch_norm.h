@@ -19,6 +19,9 @@ struct BatchNorm2dOptions {
   /// Off: the weight, or gain, stays 1. It is a frozen parameter (Module::requires_grad()), as in PyTorch after
   /// `norm.weight.requires_grad = False`: names and files are the same as with one that is trained.
   bool train_weight = true;
+  /// Training normalises each so many images by their own statistics, and running statistics are those of such parts;
+  /// 0: by those of the whole batch. Batches in training must be multiples of it (autograd::ghost_batch_norm).
+  std::int64_t ghost_batch = 0;
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
@@ -30,7 +33,8 @@ class BatchNorm2d final : public Module {
   /// What the constructor takes.
   using Options = BatchNorm2dOptions;
 
-  /// Weights begin as 1, biases as 0. Throws Error unless channels > 0, momentum is in [0, 1] and eps >= 0.
+  /// Weights begin as 1, biases as 0. Throws Error unless channels > 0, momentum is in [0, 1], eps >= 0
+  /// and ghost_batch >= 0.
   explicit BatchNorm2d(const Options& options);
   Tensor forward(const Tensor& input) override;
   /// The same where somebody knows the moments of the input (fusion.h).

@@ -16,9 +16,9 @@ namespace {
 
 bool is_on_gpu(const Tensor& input) { return input.device().type == DeviceType::cuda; }
 
-/// The convolution leaves the moments of its result, which batch norm would have to read it for.
+/// The convolution leaves the moments of its result, which batch norm would have to read it for: of the whole batch.
 bool leaves_moments(const Conv2d& conv, const BatchNorm2d& norm, const Tensor& input) {
-  return !conv.options().relu && norm.training() && is_on_gpu(input);
+  return !conv.options().relu && norm.training() && norm.options().ghost_batch == 0 && is_on_gpu(input);
 }
 
 Tensor run_with_moments(Conv2d& conv, BatchNorm2d& norm, const Tensor& input) {

@@ -1,6 +1,8 @@
 // Drawing parameters.
 #include "tandem/layers/initializer.h"
 
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/out.h"
@@ -70,6 +72,21 @@ void set_identity_filters(const Tensor& weight) {
   plain.narrow(0, 0, filters).zero();
   for (std::int64_t i = 0; i < filters; ++i)
     plain.select(0, i).select(0, i).select(0, weight.size(2) / 2).select(0, weight.size(3) / 2).fill(1.0);
+}
+
+void set_unit_deviation(const Tensor& weight) {
+  require(weight.defined() && is_floating(weight.dtype()) && weight.numel() >= 2,
+          "set_unit_deviation: needs a floating weight of two elements or more, got {}", describe(weight));
+  const std::vector<double> values = weight.detach().to_vector<double>();
+  const auto count = static_cast<double>(values.size());
+  double mean = 0.0, squares = 0.0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double deviation = std::sqrt(squares / (count - 1.0));
+  require(std::isfinite(deviation) && deviation > 0.0,
+          "set_unit_deviation: the standard deviation of {} is {}; draw the weight first", describe(weight), deviation);
+  const autograd::NoGrad no_grad;
+  weight.detach().copy_from(autograd::scale(weight.detach(), 1.0 / deviation));
 }
 
 Tensor Initializer::buffer(const Shape& shape, double value, DType dtype) {

@@ -51,4 +51,12 @@ class Initializer {
 ///     const double middle = weight.to_vector<double>()[4];  // 1
 void set_identity_filters(const Tensor& weight);
 
+/// Divides a weight by the standard deviation of its elements, the root of the sum of squares from their mean over one
+/// less than their number. Throws Error where that is 0 or not finite, and for fewer than two elements.
+/// Example:
+///     Initializer initializer(1);
+///     const Tensor weight = initializer.kaiming_uniform({10, 256}, 256);
+///     set_unit_deviation(weight);
+void set_unit_deviation(const Tensor& weight);
+
 }  // namespace tandem::layers

@@ -122,12 +122,17 @@ Tensor whitening_filters(const Tensor& images, const HeightWidth& kernel, double
 Whitening2d::Whitening2d(const Options& options, Initializer& initializer) : options_(options) {
   check_patch("Whitening2d", options.in, options.kernel);
   check_eps("Whitening2d", options.eps);
+  require(options.padding >= 0, "Whitening2d: padding must not be negative, got {}", options.padding);
+  require(options.with_bias || !options.draw_bias, "Whitening2d: there is no bias to draw; set with_bias");
   const HeightWidth& kernel = options.kernel;
   const std::int64_t fan_in = options.in * kernel.height * kernel.width;
-  weight_ = initializer.kaiming_uniform({2 * fan_in, options.in, kernel.height, kernel.width}, fan_in);
-  bias_ = Initializer::constant({2 * fan_in}, 0.0);
+  const std::int64_t out = (options.with_negatives ? 2 : 1) * fan_in;
+  weight_ = initializer.kaiming_uniform({out, options.in, kernel.height, kernel.width}, fan_in);
   register_parameter("weight", weight_);
-  register_parameter("bias", bias_);
+  if (options.with_bias) {
+    bias_ = options.draw_bias ? initializer.kaiming_uniform({out}, fan_in) : Initializer::constant({out}, 0.0);
+    register_parameter("bias", bias_);
+  }
   autograd::set_requires_grad(weight_, false);
 }
 
@@ -135,16 +140,16 @@ void Whitening2d::initialize(const Tensor& images) {
   require(images.defined() && images.rank() == 4 && images.size(1) == options_.in,
           "{}: needs images [N, {}, H, W] to be made of, got {}", Whitening2d::describe(), options_.in, images);
   const autograd::NoGrad no_grad;
-  const Tensor filters = whitening_filters(images, options_.kernel, options_.eps);
+  const Tensor filters = whitening_filters(images, options_.kernel, options_.eps).narrow(0, 0, channels());
   weight_.detach().copy_from(autograd::cast(filters, weight_.dtype()));
 }
 
 Tensor Whitening2d::forward(const Tensor& input) {
-  return autograd::conv2d(input, weight_, bias_, {.impl = options_.impl});
+  return autograd::conv2d(input, weight_, bias_, {.padding = options_.padding, .impl = options_.impl});
 }
 
 std::string Whitening2d::describe() const {
-  return fmt::format("Whitening2d({}, {}, kernel {}x{})", options_.in, bias_.size(0), options_.kernel.height,
+  return fmt::format("Whitening2d({}, {}, kernel {}x{})", options_.in, channels(), options_.kernel.height,
                      options_.kernel.width);
 }
 

@@ -30,15 +30,19 @@ Tensor whitening_filters(const Tensor& images, const HeightWidth& kernel, double
 
 /// For 2x2 patches of RGB images by default.
 struct Whitening2dOptions {
-  std::int64_t in = 3;     ///< channels of the images; in * height * width of the kernel is at most 1024
-  HeightWidth kernel = 2;  ///< height and width
-  double eps = 5e-4;       ///< added to each eigenvalue: whitening_filters()
+  std::int64_t in = 3;         ///< channels of the images; in * height * width of the kernel is at most 1024
+  HeightWidth kernel = 2;      ///< height and width
+  double eps = 5e-4;           ///< added to each eigenvalue: whitening_filters()
+  std::int64_t padding = 0;    ///< zeros around the images
+  bool with_negatives = true;  ///< the negatives of the filters behind them, which an activation behind needs
+  bool with_bias = true;
+  bool draw_bias = false;                                 ///< the bias begins as Conv2d's does, not as 0
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;  ///< which code computes it
 };
 
-/// A convolution without padding from [N,C,H,W] to 2 C R S channels: [N, 2 C R S, H - R + 1, W - S + 1]. Its weight is
-/// a frozen parameter (Module::requires_grad()), the bias, 0 at first, is trained. State dicts are those of
-/// torch.nn.Conv2d. Until initialize() the weight is drawn, as Conv2d's is.
+/// A convolution from [N,C,H,W] to 2 C R S channels, or C R S without negatives; without padding, to
+/// [N, 2 C R S, H - R + 1, W - S + 1]. Its weight is a frozen parameter (Module::requires_grad()), the bias, 0 at
+/// first, is trained. State dicts are those of torch.nn.Conv2d. Until initialize() the weight is drawn, as Conv2d's is.
 /// Example:
 ///     Initializer initializer(1);
 ///     Whitening2d whiten({.in = 3, .kernel = 2}, initializer);
@@ -50,7 +54,8 @@ class Whitening2d final : public Module {
   /// What the constructor takes.
   using Options = Whitening2dOptions;
 
-  /// Throws Error unless the sizes are positive and fit, and eps is a finite number above 0.
+  /// Throws Error unless the sizes are positive and fit, eps is a finite number above 0, the padding is not negative,
+  /// and a bias that is drawn is there.
   Whitening2d(const Options& options, Initializer& initializer);
   /// Makes the weight of these images, normalised as the network will see them: whitening_filters(). Before an
   /// optimizer or DistributedDataParallel is made: masters are copies of weights, and ranks that have other images get
@@ -64,8 +69,11 @@ class Whitening2d final : public Module {
   /// @{
   const Options& options() const { return options_; }
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }
-  /// @}
+  const Tensor& bias() const { return bias_; }  ///< undefined without
+  std::int64_t channels() const {
+    return weight_.size(0);
+  }  ///< of the output
+     /// @}
 
  private:
   Options options_;

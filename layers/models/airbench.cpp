@@ -23,6 +23,7 @@ struct AirbenchShape {
 struct GroupOptions {
   std::int64_t in = 0, out = 0;
   AirbenchShape shape;
+  Activation activation = Activation::gelu;
   double drop_path = 0.0;
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;
 };
@@ -33,14 +34,16 @@ class AirbenchGroup final : public Module {
   AirbenchGroup(const GroupOptions& options, Initializer& initializer)
       : conv1_(add_convolution("conv1", options.in, options, initializer)),
         pool_(add_module<MaxPool2d>("pool", 2)),
-        norm1_(add_norm("norm1", options, Activation::gelu)),
+        norm1_(add_norm("norm1", options, options.activation)),
         conv2_(add_convolution("conv2", options.out, options, initializer)),
-        norm2_(add_norm("norm2", options, Activation::gelu)),
-        drop_path_(options.drop_path) {
+        norm2_(add_norm("norm2", options, options.activation)),
+        drop_path_(options.drop_path),
+        activ_(options.activation == Activation::silu ? std::unique_ptr<Module>(std::make_unique<SiLU>())
+                                                      : std::make_unique<GELU>()) {
     if (options.shape.residual) {
       conv3_ = &add_convolution("conv3", options.out, options, initializer);
       norm3_ = &add_norm("norm3", options, Activation::none);
-      register_module("activ", activ_);
+      register_module("activ", *activ_);
     }
     if (options.drop_path > 0.0) register_module("drop_path", drop_path_);
   }
@@ -49,7 +52,7 @@ class AirbenchGroup final : public Module {
     const Tensor x = norm1_(pool_(conv1_(input)));
     const Tensor y = call_both(conv2_, norm2_, x);
     if (conv3_ == nullptr) return y;
-    return activ_(autograd::add(drop_path_(call_both(*conv3_, *norm3_, y)), x));
+    return (*activ_)(autograd::add(drop_path_(call_both(*conv3_, *norm3_, y)), x));
   }
   std::string describe() const override { return "AirbenchGroup"; }
 
@@ -76,34 +79,47 @@ class AirbenchGroup final : public Module {
   Conv2d* conv3_ = nullptr;  // of a group with a residual
   BatchNorm2d* norm3_ = nullptr;
   DropPath drop_path_;
-  GELU activ_;  // behind the sum; the other two are in the batch norms
+  std::unique_ptr<Module> activ_;  // behind the sum; the other two are in the batch norms
 };
 
-std::unique_ptr<Module> airbench(const ModelOptions& options, const AirbenchShape& shape) {
+/// The linear layer that makes the logits, and what they are multiplied by.
+void add_head(Sequential& to, std::int64_t channels, const ModelOptions& options, Initializer& initializer) {
+  constexpr double kLogitScale = 1.0 / 9.0;
+  auto head = std::make_unique<Linear>(
+      LinearOptions{.in = channels, .out = options.classes, .bias = false, .impl = options.gemm_impl}, initializer);
+  if (options.unit_head) set_unit_deviation(head->weight());
+  to.add("7", std::move(head));
+  to.add<Scale>(options.unit_head ? 1.0 / static_cast<double>(channels) : kLogitScale);
+}
+
+std::unique_ptr<Module> airbench(const ModelOptions& options, AirbenchShape shape) {
   Initializer initializer(options.seed);
+  shape.momentum = options.norm_momentum.value_or(shape.momentum);
   auto model = std::make_unique<Sequential>();
-  const auto& whiten =
-      model->add<Whitening2d>({.in = options.in_channels, .kernel = 2, .impl = options.conv_impl}, initializer);
+  const auto& whiten = model->add<Whitening2d>(
+      {.in = options.in_channels, .kernel = 2, .draw_bias = options.draw_whitening_bias, .impl = options.conv_impl},
+      initializer);
   model->add<GELU>();
-  std::int64_t channels = whiten.bias().size(0);
+  const Activation activation = options.activation == "silu" ? Activation::silu : Activation::gelu;
+  std::int64_t channels = whiten.channels();
   for (std::size_t i = 0; i < shape.channels.size(); ++i) {
     const double wanted = options.width * static_cast<double>(shape.channels[i]);
     const std::int64_t out = std::max(std::int64_t{1}, static_cast<std::int64_t>(std::llround(wanted)));
     const double drop_path =
         options.drop_path * static_cast<double>(i + 1) / static_cast<double>(shape.channels.size());
-    model->add(std::make_unique<AirbenchGroup>(
-        GroupOptions{.in = channels, .out = out, .shape = shape, .drop_path = drop_path, .impl = options.conv_impl},
-        initializer));
+    model->add(std::make_unique<AirbenchGroup>(GroupOptions{.in = channels,
+                                                            .out = out,
+                                                            .shape = shape,
+                                                            .activation = activation,
+                                                            .drop_path = drop_path,
+                                                            .impl = options.conv_impl},
+                                               initializer));
     channels = out;
   }
-  constexpr double kLogitScale = 1.0 / 9.0;
   model->add<MaxPool2d>((options.image_size - 1) / 8);
   model->add<Flatten>();
   if (options.dropout > 0.0) model->add("dropout", std::make_unique<Dropout>(options.dropout));
-  model->add("7", std::make_unique<Linear>(
-                      LinearOptions{.in = channels, .out = options.classes, .bias = false, .impl = options.gemm_impl},
-                      initializer));
-  model->add<Scale>(kLogitScale);
+  add_head(*model, channels, options, initializer);
   return model;
 }
 

@@ -7,10 +7,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tandem::layers {
 
 namespace {
+
+constexpr ModelEntry airbench_entry(std::string_view name, std::unique_ptr<Module> (*make)(const ModelOptions&),
+                                    bool has_drop_path) {
+  return {.name = name,
+          .make = make,
+          .smallest_image = 9,
+          .has_batch_norm = true,
+          .has_drop_path = has_drop_path,
+          .has_width = true,
+          .is_airbench = true,
+          .has_norm_momentum = true};
+}
 
 constexpr ModelEntry kModels[] = {
     {.name = "vgg_lite", .make = vgg_lite, .smallest_image = 8, .takes_batch_norm = true},
@@ -18,14 +31,17 @@ constexpr ModelEntry kModels[] = {
     {.name = "mnist_cnn", .make = mnist_cnn, .smallest_image = 2, .has_layers = true, .takes_batch_norm = true},
     {.name = "resnet9", .make = resnet9, .smallest_image = 8, .has_batch_norm = true, .has_drop_path = true},
     {.name = "resnet18", .make = resnet18, .smallest_image = 1, .has_batch_norm = true, .has_drop_path = true},
-    {.name = "airbench94", .make = airbench94, .smallest_image = 9, .has_batch_norm = true, .has_width = true},
-    {.name = "airbench95", .make = airbench95, .smallest_image = 9, .has_batch_norm = true, .has_width = true},
-    {.name = "airbench96",
-     .make = airbench96,
-     .smallest_image = 9,
+    airbench_entry("airbench94", airbench94, false),
+    airbench_entry("airbench95", airbench95, false),
+    airbench_entry("airbench96", airbench96, true),
+    {.name = "bag_of_tricks",
+     .make = bag_of_tricks,
+     .smallest_image = 8,
      .has_batch_norm = true,
      .has_drop_path = true,
-     .has_width = true},
+     .has_width = true,
+     .has_ghost_batch = true,
+     .has_norm_momentum = true},
 };
 
 /// "only mnist_cnn"
@@ -35,6 +51,36 @@ std::string only(bool ModelEntry::* with) { return "only " + one_of(model_names(
 std::string all_of(const std::vector<std::string>& names) {
   const std::span<const std::string> first(names.data(), names.size() - 1);
   return fmt::format("{}{}{}", fmt::join(first, ", "), first.empty() ? "" : " and ", names.back());
+}
+
+void check_airbench(const ModelEntry& network, const ModelOptions& options) {
+  const auto with = [] { return all_of(model_names(&ModelEntry::is_airbench)); };
+  require(options.activation == "gelu" || options.activation == "silu",
+          "model {}: activation '{}': choose from gelu, silu", network.name, options.activation);
+  require(network.is_airbench || options.activation == "gelu", "model {} has an activation of its own; {} take one",
+          network.name, with());
+  require(network.is_airbench || !options.unit_head, "model {} has no unit_head; {} take it", network.name, with());
+  require(network.is_airbench || !options.draw_whitening_bias,
+          "model {} has no bias of a whitening to draw; {} have one", network.name, with());
+}
+
+void check_norms(const ModelEntry& network, const ModelOptions& options) {
+  const ModelOptions defaults;
+  const auto with = [] { return only(&ModelEntry::has_ghost_batch); };
+  require(std::isfinite(options.celu_alpha) && options.celu_alpha > 0.0,
+          "model {}: celu_alpha must be a finite number above 0, got {}", network.name, options.celu_alpha);
+  require(network.has_ghost_batch || options.celu_alpha == defaults.celu_alpha, "model {} has no CELUs; {} does",
+          network.name, with());
+  require(options.ghost_batch >= 0, "model {}: ghost_batch must be a number of images, or 0 for whole batches, got {}",
+          network.name, options.ghost_batch);
+  require(network.has_ghost_batch || options.ghost_batch == defaults.ghost_batch,
+          "model {} takes no ghost_batch; {} does", network.name, with());
+  const double momentum = options.norm_momentum.value_or(0.0);
+  require(momentum >= 0.0 && momentum <= 1.0, "model {}: norm_momentum must be from 0 to 1, got {}", network.name,
+          momentum);
+  require(network.has_norm_momentum || !options.norm_momentum,
+          "model {} has a fixed momentum of batch norm; {} take one", network.name,
+          all_of(model_names(&ModelEntry::has_norm_momentum)));
 }
 
 }  // namespace
@@ -78,6 +124,9 @@ std::unique_ptr<Module> make_model(const ModelOptions& options) {
           options.drop_path);
   require(network.has_drop_path || options.drop_path == 0.0, "model {} has no residual branches to drop; {} do", name,
           all_of(model_names(&ModelEntry::has_drop_path)));
+
+  check_airbench(network, options);
+  check_norms(network, options);
 
   auto model = network.make(options);
   model->set_random_state(std::make_shared<RandomState>(options.seed));

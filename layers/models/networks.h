@@ -64,6 +64,9 @@ std::unique_ptr<Module> resnet18(const ModelOptions& options);
 /// initialize_from() makes them of images. `width` multiplies the channels of the groups, rounded. Names are those of
 /// the network in legacy/airbench94.py of KellerJordan/cifar10-airbench, whose state dict fits:
 /// {0,7}.weight, 0.bias, {2,3,4}.{conv1,norm1,conv2,norm2}.
+/// `activation` "silu" puts SiLU in place of the GELUs in groups, and `unit_head` divides the head by the standard
+/// deviation of its elements and logits by the number of its inputs: with these it is the network of
+/// hiverge/cifar10-speedrun, and with the second that of airbench94_muon.py.
 std::unique_ptr<Module> airbench94(const ModelOptions& options);
 
 /// The same with groups of 128, 384 and 384 channels: legacy/airbench95.py.
@@ -73,5 +76,18 @@ std::unique_ptr<Module> airbench95(const ModelOptions& options);
 /// and momentum 0.1: legacy/airbench96.py. Behind the first GELU, whose output is x, a group has
 ///       conv2, norm2, GELU, conv3, norm3, + x, GELU
 std::unique_ptr<Module> airbench96(const ModelOptions& options);
+
+/// resnet9 as it became in the last part of that series (Page: "How to train your ResNet 8: Bag of Tricks", 2019, and
+/// bag_of_tricks.ipynb of davidcpage/cifar10-fast). A unit is 3x3 conv (no bias), BN, CELU; where it says pool, a 2x2
+/// max-pool stands between the convolution and its BN:
+///   prep:   whitening 3x3 (padding 1, no bias) c->9c, conv 1x1 9c->64, BN, CELU      prep.{0,1,2}
+///   layer1: unit with pool 64->128, Residual(unit, unit)     layer1.{0,2}, layer1.4.body.{0,1,3,4}
+///   layer2: unit with pool 128->256                          layer2.{0,2}
+///   layer3: unit with pool 256->512, Residual(unit, unit)    layer3.{0,2}, layer3.4.body.{0,1,3,4}
+///   classifier: max-pool of all that is left, flatten, linear 512 -> classes without bias (classifier.2), times 1/16
+/// Batch norms have a fixed weight of 1 and a trained bias, and in training normalise `ghost_batch` images at a time.
+/// The whitening's filters, 9c without their negatives at an eps of 1e-2, are drawn at first: initialize_from() makes
+/// them of images. `width` multiplies all channels behind the whitening, rounded.
+std::unique_ptr<Module> bag_of_tricks(const ModelOptions& options);
 
 }  // namespace tandem::layers

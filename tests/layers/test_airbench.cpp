@@ -1,6 +1,7 @@
 // The networks of the CIFAR-10 speed runs: names, shapes, sizes, and what is computed in which order.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/layers/layers.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/summary.h"
 #include "tests/kernels/image_support.h"
@@ -172,4 +173,43 @@ TEST_CASE("a group of airbench94 is convolution, pool, batch norm, GELU, convolu
                                           "norm1.running_var", "norm1.num_batches_tracked", "conv2.weight",
                                           "norm2.weight", "norm2.bias", "norm2.running_mean", "norm2.running_var",
                                           "norm2.num_batches_tracked"});
+}
+
+TEST_CASE("a unit head has a deviation of 1, and logits are divided by its inputs") {
+  const auto plain = make_model({.name = "airbench94", .width = 0.05, .seed = 3}),
+             unit = make_model({.name = "airbench94", .width = 0.05, .unit_head = true, .seed = 3});
+  const auto weight_of = [](Module& model) {
+    for (const auto& [name, tensor] : model.state_dict())
+      if (name == "7.weight") return tensor;
+    return Tensor();
+  };
+  const std::vector<double> drawn = weight_of(*plain).to_vector<double>(),
+                            scaled = weight_of(*unit).to_vector<double>();
+  double mean = 0.0, squares = 0.0;
+  const auto count = static_cast<double>(drawn.size());
+  for (const double value : drawn) mean += value / count;
+  for (const double value : drawn) squares += (value - mean) * (value - mean);
+  const double deviation = std::sqrt(squares / (count - 1.0));
+  for (std::size_t i = 0; i < drawn.size(); ++i) CHECK(scaled[i] == Approx(drawn[i] / deviation));
+  for (Module* const model : {plain.get(), unit.get()}) model->eval();
+  const Tensor x = random_images({2, 3, 32, 32}, 9);
+  const auto expected = (*plain)(x).to_vector<double>(), logits = (*unit)(x).to_vector<double>();
+  const auto inputs = static_cast<double>(weight_of(*plain).size(1));
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    CHECK(logits[i] == Approx(9.0 * expected[i] / deviation / inputs).margin(1e-6));
+  CHECK_THROWS_AS(set_unit_deviation(Tensor::full({4}, 2.0)), Error);
+  CHECK_THROWS_AS(set_unit_deviation(Tensor::full({1}, 2.0)), Error);
+}
+
+TEST_CASE("airbench94 takes SiLU, a momentum of its batch norms and a drawn bias of its whitening") {
+  const auto model = make_model(
+      {.name = "airbench94", .width = 0.05, .activation = "silu", .draw_whitening_bias = true, .norm_momentum = 0.25});
+  for (const auto& [name, module] : model->named_modules()) {
+    const auto* const norm = dynamic_cast<const BatchNorm2d*>(module);
+    if (norm == nullptr) continue;
+    CHECK(norm->options().activation == Activation::silu);
+    CHECK(norm->options().momentum == 0.25);
+  }
+  CHECK(model->named_modules()[2].second->describe() == "GELU");
+  CHECK(whitening_layers(*model)[0]->bias().to_vector<float>() != std::vector<float>(24, 0.0f));
 }

@@ -112,6 +112,15 @@ TEST_CASE("the residual networks have the documented names and sizes") {
                               "layer3.4.body.3[512, 512, 3, 3]", "layer3.4.body.4[512]", "classifier.2[10, 512]"});
   CHECK(resnet9->parameter_count() == 6'573'120);
 
+  const auto tricks = make_model({.name = "bag_of_tricks"});
+  CHECK(weights_of(*tricks) ==
+        std::set<std::string>{"prep.0[27, 3, 3, 3]", "prep.1[64, 27, 1, 1]", "prep.2[64]", "layer1.0[128, 64, 3, 3]",
+                              "layer1.2[128]", "layer1.4.body.0[128, 128, 3, 3]", "layer1.4.body.1[128]",
+                              "layer1.4.body.3[128, 128, 3, 3]", "layer1.4.body.4[128]", "layer2.0[256, 128, 3, 3]",
+                              "layer2.2[256]", "layer3.0[512, 256, 3, 3]", "layer3.2[512]",
+                              "layer3.4.body.0[512, 512, 3, 3]", "layer3.4.body.1[512]",
+                              "layer3.4.body.3[512, 512, 3, 3]", "layer3.4.body.4[512]", "classifier.2[10, 512]"});
+
   const auto resnet18 = make_model({.name = "resnet18"});
   CHECK(resnet18->parameter_count() == 11'173'962);  // of the usual CIFAR variant
   const auto names = weights_of(*resnet18);
@@ -159,7 +168,7 @@ TEST_CASE("names and options that do not fit are refused") {
   };
   CHECK(message({.name = "resnet-18"}) ==
         "unknown model 'resnet-18': did you mean resnet18? (choices: vgg_lite, "
-        "small_cnn, mnist_cnn, resnet9, resnet18, airbench94, airbench95, airbench96)");
+        "small_cnn, mnist_cnn, resnet9, resnet18, airbench94, airbench95, airbench96, bag_of_tricks)");
   CHECK_THAT(message({.name = "perceptron"}), ContainsText("unknown model 'perceptron' (choices: "));
   CHECK_THAT(message({.name = "vgg_lite", .image_size = 7}), ContainsText("too small"));
   CHECK_THAT(message({.name = "vgg_lite", .classes = 0}), ContainsText("must be positive"));
@@ -171,9 +180,23 @@ TEST_CASE("names and options that do not fit are refused") {
   CHECK_THAT(message({.name = "small_cnn", .dropout = -0.1}), ContainsText("[0, 1)"));
   CHECK_THAT(message({.name = "resnet9", .drop_path = 1.0}), ContainsText("drop_path must be in [0, 1)"));
   CHECK(message({.name = "small_cnn", .drop_path = 0.1}) ==
-        "model small_cnn has no residual branches to drop; resnet9, resnet18 and airbench96 do");
+        "model small_cnn has no residual branches to drop; resnet9, resnet18, airbench96 and bag_of_tricks do");
   CHECK(message({.name = "resnet9", .width = 0.5}) ==
-        "model resnet9 has a fixed width; airbench94, airbench95 and airbench96 take a factor");
+        "model resnet9 has a fixed width; airbench94, airbench95, airbench96 and bag_of_tricks take a factor");
+  CHECK(message({.name = "airbench94", .activation = "tanh"}) ==
+        "model airbench94: activation 'tanh': choose from gelu, silu");
+  CHECK_THAT(message({.name = "resnet9", .activation = "silu"}), ContainsText("an activation of its own"));
+  CHECK_THAT(message({.name = "resnet9", .unit_head = true}), ContainsText("model resnet9 has no unit_head"));
+  CHECK_THAT(message({.name = "bag_of_tricks", .draw_whitening_bias = true}), ContainsText("no bias of a whitening"));
+  for (const double alpha : {0.0, -0.3, std::nan("")})
+    CHECK_THAT(message({.name = "bag_of_tricks", .celu_alpha = alpha}),
+               ContainsText("celu_alpha must be a finite number above 0"));
+  CHECK_THAT(message({.name = "resnet9", .celu_alpha = 0.5}), ContainsText("has no CELUs; only bag_of_tricks does"));
+  CHECK_THAT(message({.name = "bag_of_tricks", .ghost_batch = -1}), ContainsText("ghost_batch must be a number"));
+  CHECK_THAT(message({.name = "resnet9", .ghost_batch = 32}), ContainsText("takes no ghost_batch"));
+  CHECK_THAT(message({.name = "bag_of_tricks", .norm_momentum = 1.5}),
+             ContainsText("norm_momentum must be from 0 to 1"));
+  CHECK_THAT(message({.name = "resnet9", .norm_momentum = 0.5}), ContainsText("a fixed momentum of batch norm"));
   for (const double width : {0.0, -1.0, 16.5, std::nan("")})
     CHECK_THAT(message({.name = "airbench94", .width = width}),
                ContainsText("width must be above 0 and at most 16, got"));
@@ -239,7 +262,7 @@ TEST_CASE("networks take dropout and DropPath, by which the names of weights sta
                                               "DropPath(0.8)",
                                               "Dropout(0.5)"};
       CHECK(random == expected);
-    } else if (name == "resnet9") {
+    } else if (name == "resnet9" || name == "bag_of_tricks") {
       CHECK(random == std::vector<std::string>{"DropPath(0.4)", "DropPath(0.8)", "Dropout(0.5)"});
     } else if (name == "airbench96") {
       CHECK(random.size() == 4);

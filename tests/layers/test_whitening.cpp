@@ -216,6 +216,30 @@ TEST_CASE("a whitening layer is a convolution with a frozen weight and a trained
   CHECK(layer.bias().to_vector<float>() != bias_before);
 }
 
+TEST_CASE("a whitening layer may be padded, without negatives and bias, or draw its bias") {
+  Initializer initializer(1), same(1);
+  Whitening2d layer({.in = 2, .kernel = 3, .eps = 1e-2, .padding = 1, .with_negatives = false, .with_bias = false},
+                    initializer);
+  CHECK(layer.describe() == "Whitening2d(2, 18, kernel 3x3)");
+  CHECK(layer.state_dict().size() == 1);
+  CHECK_FALSE(layer.bias().defined());
+  const Tensor images = random_images({5, 2, 6, 6}, 1);
+  layer.initialize(images);
+  const Tensor both = whitening_filters(images, 3, 1e-2);
+  CHECK(layer.weight().to_vector<float>() == both.narrow(0, 0, 18).clone().to_vector<float>());
+  const Tensor x = random_images({4, 2, 6, 7}, 5);
+  CHECK(same_bits(layer(x), autograd::conv2d(x, layer.weight(), {}, {.padding = 1})));
+
+  Whitening2d drawn({.in = 2, .kernel = 3, .draw_bias = true}, same);
+  const Tensor bias = drawn.bias();
+  for (const float value : bias.to_vector<float>()) CHECK(std::abs(value) <= 1.0f / std::sqrt(18.0f));
+  CHECK(bias.to_vector<float>() != std::vector<float>(36, 0.0f));
+  CHECK_THAT(error_of([&] { Whitening2d({.padding = -1}, initializer); }),
+             ContainsText("padding must not be negative"));
+  CHECK_THAT(error_of([&] { Whitening2d({.with_bias = false, .draw_bias = true}, initializer); }),
+             ContainsText("there is no bias to draw; set with_bias"));
+}
+
 TEST_CASE("a whitening layer keeps its filters in halves, and takes images of other dtypes") {
   Initializer initializer(1);
   Whitening2d layer({}, initializer);

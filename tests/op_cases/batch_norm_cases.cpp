@@ -1,10 +1,13 @@
 // Op cases: batch normalisation in training and in evaluation, plain and with an activation.
 #include "tandem/autograd/functions/batch_norm.h"
+#include "tandem/autograd/functions/ghost_batch_norm.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/op_cases/op_case.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -86,6 +89,67 @@ Tensor magnitude_of(const std::vector<Tensor>& in, const BatchNormOptions& optio
   return Tensor::from(result, x.shape());
 }
 
+/// Of images: in two parts where there are two or more images with more than one value each, else in one.
+std::int64_t ghost_part(const Shape& shape) {
+  const std::int64_t pixels = shape[2] * shape[3];
+  return shape[0] % 2 == 0 && shape[0] / 2 * pixels > 1 ? shape[0] / 2 : std::max<std::int64_t>(1, shape[0]);
+}
+
+/// What `of_part` is of each part of x, which comes first, and of the tensors behind it.
+Tensor over_parts(const std::vector<Tensor>& in, const std::function<Tensor(const std::vector<Tensor>&)>& of_part) {
+  const std::int64_t part = ghost_part(in[0].shape());
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < in[0].size(0) / part; ++i) {
+    std::vector<Tensor> own = in;
+    own[0] = in[0].narrow(0, i * part, part);
+    for (const double value : of_part(own).to_vector<double>()) values.push_back(value);
+  }
+  return Tensor::from(values, in[0].shape());
+}
+
+OpCase ghost_case() {
+  const BatchNormOptions options{.training = true, .activation = Activation::none};
+  const auto calls = [options](const Shape& nchw) {
+    std::vector<OpCall> result;
+    if (nchw[0] * nchw[2] * nchw[3] == 1) return result;
+    for (const bool affine : {true, false}) {
+      OpCall call;
+      call.variant = affine ? "" : "no weight and bias";
+      call.inputs = {{.shape = nchw}};
+      if (affine) call.inputs.insert(call.inputs.end(), {{.shape = {nchw[1]}}, {.shape = {nchw[1]}}});
+      call.function = [=](const std::vector<Tensor>& in) {
+        const Running running(in[0].size(1), in[0].dtype(), in[0].device());
+        return autograd::ghost_batch_norm(in[0], affine ? in[1] : Tensor(), affine ? in[2] : Tensor(), running.mean,
+                                          running.var, ghost_part(in[0].shape()), options);
+      };
+      call.reference = [=](const std::vector<Tensor>& in) {
+        return over_parts(in, [&](const std::vector<Tensor>& own) { return reference_of(own, options); });
+      };
+      call.magnitude = [=](const std::vector<Tensor>& in) {
+        return over_parts(in, [&](const std::vector<Tensor>& own) { return magnitude_of(own, options); });
+      };
+      call.terms = static_cast<double>(nchw[0] * nchw[2] * nchw[3]) + 8.0;
+      result.push_back(call);
+    }
+    return result;
+  };
+  const Tensor x = Tensor::zeros({6, 3, 4, 4}), three = Tensor::full({3}, 1.0), four = Tensor::full({4}, 1.0);
+  const auto refuse = [=](const Tensor& of, const Tensor& weight, std::int64_t part, bool training) {
+    return [=] { autograd::ghost_batch_norm(of, weight, three, three, three, part, {.training = training}); };
+  };
+  return {
+      .name = "ghost_batch_norm",
+      .calls = calls,
+      .bad_inputs = {{"a part that does not divide", refuse(x, three, 4, true), "a batch of 6 cannot be cut"},
+                     {"no part", refuse(x, three, 0, true), "cannot be cut into parts of 0"},
+                     {"a negative part", refuse(x, three, -2, true), "cannot be cut into parts of -2"},
+                     {"evaluation", refuse(x, three, 2, false), "is for training"},
+                     {"one value", refuse(Tensor::zeros({4, 3}), three, 1, true), "more than one value per channel"},
+                     {"weight", refuse(x, four, 2, true), "batch_norm: weight"},
+                     {"rank", refuse(Tensor::zeros({2, 3, 4}), three, 1, true), "needs images [N, C, H, W]"}},
+      .exact_on_integers = false};
+}
+
 OpCase case_of(const std::string& name, const BatchNormOptions& options) {
   const auto calls = [options](const Shape& nchw) {
     std::vector<OpCall> result;
@@ -141,6 +205,7 @@ const RegisterOp train_case(case_of("batch_norm", {.training = true}));
 const RegisterOp train_relu_case(case_of("batch_norm with relu", {.training = true, .activation = Activation::relu}));
 const RegisterOp train_gelu_case(case_of("batch_norm with gelu", {.training = true, .activation = Activation::gelu}));
 const RegisterOp train_silu_case(case_of("batch_norm with silu", {.training = true, .activation = Activation::silu}));
+const RegisterOp train_ghost_case(ghost_case());
 const RegisterOp eval_case(case_of("batch_norm in evaluation", {.training = false}));
 const RegisterOp eval_relu_case(case_of("batch_norm in evaluation with relu",
                                         {.training = false, .activation = Activation::relu}));
