@@ -48,16 +48,18 @@ std::unique_ptr<Optimizer> make_rmsprop(std::vector<Tensor> parameters, const Op
 constexpr double kMuonEps = 1e-7 / 2000;
 
 std::unique_ptr<Optimizer> make_muon(std::vector<Tensor> parameters, const OptimizerOptions& options) {
-  return std::make_unique<Muon>(std::move(parameters), MuonOptions{.lr = *options.lr,
-                                                                   .momentum = *options.momentum,
-                                                                   .nesterov = *options.nesterov,
-                                                                   .weight_decay = *options.weight_decay,
-                                                                   .normalize = *options.normalize_filters,
-                                                                   .newton_schulz = {.eps = kMuonEps},
-                                                                   .aux_lr = *options.aux_lr,
-                                                                   .aux_weight_decay = *options.weight_decay,
-                                                                   .aux_nesterov = *options.nesterov,
-                                                                   .master_weights = options.master_weights});
+  return std::make_unique<Muon>(std::move(parameters),
+                                MuonOptions{.lr = *options.lr,
+                                            .momentum = *options.momentum,
+                                            .nesterov = *options.nesterov,
+                                            .weight_decay = *options.weight_decay,
+                                            .normalize = *options.normalize_filters,
+                                            .normalize_every = *options.normalize_every,
+                                            .newton_schulz = {.coefficients = *options.newton_schulz, .eps = kMuonEps},
+                                            .aux_lr = *options.aux_lr,
+                                            .aux_weight_decay = *options.weight_decay,
+                                            .aux_nesterov = *options.nesterov,
+                                            .master_weights = options.master_weights});
 }
 
 constexpr OptimizerEntry kOptimizers[] = {
@@ -94,6 +96,9 @@ const OptimizerEntry& find_optimizer(std::string_view name) {
 
 OptimizerOptions with_defaults(OptimizerOptions options) {
   const OptimizerEntry& entry = find_optimizer(options.name);
+  const auto with_filters = [] {
+    return fmt::format("{}", fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.has_filters; }), ", "));
+  };
   require(entry.momentum || !options.momentum, "option momentum: {} takes none; choose from {}", entry.name,
           fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.momentum.has_value(); }), ", "));
   require(entry.has_nesterov || !options.nesterov.value_or(false), "option nesterov: {} has none; choose from {}",
@@ -101,14 +106,19 @@ OptimizerOptions with_defaults(OptimizerOptions options) {
   require(entry.aux_lr || !options.aux_lr, "option aux_lr: {} has no auxiliary optimizer; choose from {}", entry.name,
           fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.aux_lr.has_value(); }), ", "));
   require(entry.has_filters || !options.normalize_filters.value_or(false),
-          "option normalize_filters: {} normalizes none; choose from {}", entry.name,
-          fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.has_filters; }), ", "));
+          "option normalize_filters: {} normalizes none; choose from {}", entry.name, with_filters());
+  require(entry.has_filters || !options.normalize_every, "option normalize_every: {} normalizes none; choose from {}",
+          entry.name, with_filters());
+  require(entry.has_filters || !options.newton_schulz, "option newton_schulz: {} has no such steps; choose from {}",
+          entry.name, with_filters());
   if (!options.lr) options.lr = entry.lr;
   if (!options.momentum) options.momentum = entry.momentum;
   if (!options.weight_decay) options.weight_decay = entry.weight_decay;
   if (!options.nesterov) options.nesterov = entry.has_nesterov && *options.momentum > 0.0;
   if (!options.aux_lr) options.aux_lr = entry.aux_lr;
   if (!options.normalize_filters && entry.has_filters) options.normalize_filters = true;
+  if (!options.normalize_every && entry.has_filters) options.normalize_every = NormalizeEvery{};
+  if (!options.newton_schulz && entry.has_filters) options.newton_schulz = NewtonSchulzOptions{}.coefficients;
   return options;
 }
 

@@ -1,8 +1,10 @@
 // The optimizers by name: one row each, from which programs make choices, defaults and help.
 #pragma once
 
+#include "tandem/optim/muon.h"
 #include "tandem/optim/optimizer.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -14,9 +16,11 @@ struct OptimizerOptions {
   std::string name = "sgd";                                         ///< one of optimizers()
   std::optional<double> lr = {}, momentum = {}, weight_decay = {};  ///< empty: the optimizer's own
   std::optional<bool> nesterov = {};                                ///< default: where there is momentum
-  std::optional<double> aux_lr = {};           ///< of parameters that the optimizer leaves to an auxiliary one
-  std::optional<bool> normalize_filters = {};  ///< MuonOptions::normalize
-  bool master_weights = true;                  ///< f32 copies of half parameters, which steps are taken in
+  std::optional<double> aux_lr = {};                   ///< of parameters that the optimizer leaves to an auxiliary one
+  std::optional<bool> normalize_filters = {};          ///< MuonOptions::normalize
+  std::optional<NormalizeEvery> normalize_every = {};  ///< MuonOptions::normalize_every
+  std::optional<std::array<double, 3>> newton_schulz = {};  ///< its coefficients: NewtonSchulzOptions::coefficients
+  bool master_weights = true;                               ///< f32 copies of half parameters, which steps are taken in
 };
 
 /// One optimizer and its defaults, which are good ones for image networks; those of its own options are PyTorch's.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace tandem::optim {
@@ -27,9 +28,10 @@ Tensor average_of(const Tensor& tensor) {
 
 }  // namespace
 
-ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors tensors, double decay)
-    : tensors_(std::move(tensors)), decay_(decay) {
+ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors tensors, double decay, const AverageOptions& options)
+    : tensors_(std::move(tensors)), decay_(decay), options_(options) {
   require(decay > 0.0 && decay < 1.0, "ema: the decay must be between 0 and 1, got {}", decay);
+  require(options.every >= 1, "ema: every must be 1 step or more, got {}", options.every);
   for (const auto& [name, tensor] : tensors_) {
     require(tensor.defined() && tensor.is_dense(), "ema: {} must be a dense tensor, got {}", name, describe(tensor));
     averages_.emplace_back(name, average_of(tensor));
@@ -40,9 +42,12 @@ ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors tensors, double 
   }
 }
 
-bool ExponentialMovingAverage::is_copied_on_gpu(std::size_t index) const {
+/// Whether an answer that is known on that GPU alone says nothing to what updates a tensor: a copy on a GPU goes by no
+/// answer, and the others by one where they are.
+bool ExponentialMovingAverage::needs_answer(std::size_t index, Device asked) const {
   const Tensor& tensor = tensors_[index].second;
-  return tensor.device().type == DeviceType::cuda && (!is_floating(tensor.dtype()) || !is_averaged_[index]);
+  const bool is_averaged = is_floating(tensor.dtype()) && is_averaged_[index];
+  return is_averaged ? tensor.device() != asked : tensor.device().type == DeviceType::cuda;
 }
 
 void ExponentialMovingAverage::settle() const {
@@ -65,6 +70,13 @@ const NamedTensors& ExponentialMovingAverage::averages() const {
   return averages_;
 }
 
+/// Of the last update, which moves averages.
+double ExponentialMovingAverage::next_decay() const {
+  const double decay = std::pow(decay_, static_cast<double>(options_.every));
+  const auto moves = static_cast<double>(updates_ / options_.every - 1);
+  return options_.warms_up ? std::min(decay, (1.0 + moves) / (10.0 + moves)) : decay;
+}
+
 void ExponentialMovingAverage::update() { update(FiniteCheck()); }
 
 void ExponentialMovingAverage::update(const FiniteCheck& taken) {
@@ -72,14 +84,13 @@ void ExponentialMovingAverage::update(const FiniteCheck& taken) {
   const autograd::NoGrad no_grad;
   const MemoryTagScope scope(MemoryTag::workspace);
   settle();
-  // A copy goes by no answer on the GPU.
-  bool waits = false;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) waits = waits || is_copied_on_gpu(i);
-  if ((waits || taken.is_known()) && !taken.passed()) return;
-  const bool is_known = taken.is_known();
+  bool is_known = taken.is_known();
+  const Tensor skip = is_known ? Tensor() : taken.found();
+  for (std::size_t i = 0; i < tensors_.size() && !is_known; ++i) is_known = needs_answer(i, skip.device());
+  if (is_known && !taken.passed()) return;
   if (!is_known) unsettled_ = taken;
-  const auto t = static_cast<double>(updates_++);
-  const double decay = std::min(decay_, (1.0 + t) / (10.0 + t));
+  if (++updates_ % options_.every != 0) return;
+  const double decay = next_decay();
   std::vector<kernels::SgdItem> items;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& average = averages_[i].second;
@@ -96,7 +107,7 @@ void ExponentialMovingAverage::update(const FiniteCheck& taken) {
   // average -= (1 - d) * (average - tensor): descent with the weight decay 1 along the tensor itself.
   if (items.empty()) return;
   control_.set(0, {.lr = 1.0 - decay, .weight_decay = 1.0, .gradient_factor = -1.0});
-  kernels::sgd_step(items, {.skip = is_known ? Tensor() : taken.found(),
+  kernels::sgd_step(items, {.skip = is_known ? Tensor() : skip,
                             .control = control_.row(0, items.front().parameter.device()),
                             .table = &table_});
 }

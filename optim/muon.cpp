@@ -57,6 +57,13 @@ Muon::Muon(std::vector<Tensor> parameters, const MuonOptions& options)
   require(!options.aux_nesterov || options.aux_momentum > 0.0, "Muon: aux_nesterov needs aux_momentum > 0, got {}",
           options.aux_momentum);
   check_newton_schulz(kName, options.newton_schulz);
+  const NormalizeEvery& every = options.normalize_every;
+  require(every.first >= 1 && every.more >= 0,
+          "Muon: normalize_every must be 1 step or more, and 0 or more of them "
+          "added on the way, got {} and {}",
+          every.first, every.more);
+  require(every.more == 0 || every.steps > 0, "Muon: normalize_every that grows needs the number of steps, got {}",
+          every.steps);
   for (std::size_t i = 0; i < options.matrices.size(); ++i) {
     const Tensor& matrix = options.matrices[i];
     const bool is_one = std::ranges::any_of(this->parameters(),
@@ -98,10 +105,24 @@ void Muon::check_group(const ParameterGroup& group) const {
   require_not_negative(kName, "a group's weight_decay", group.weight_decay.value_or(0.0));
 }
 
+bool Muon::normalizes_at(std::int64_t step) const {
+  const NormalizeEvery& every = options_.normalize_every;
+  if (every.more == 0) return (step + 1) % every.first == 0;
+  if (step + 1 < normalized_.step) normalized_ = {};  // a run that begins again
+  while (normalized_.step < step + 1) {
+    const std::int64_t next = ++normalized_.step;
+    const auto done = static_cast<double>(next) / static_cast<double>(every.steps);
+    const auto distance = every.first + static_cast<std::int64_t>(static_cast<double>(every.more) * done);
+    if (next - normalized_.last >= distance) normalized_.last = next;
+  }
+  return normalized_.last == step + 1;
+}
+
 kernels::StepFactors Muon::factors(const ParameterGroup& group, double lr) const {
   return {.lr = lr,
           .momentum = group.momentum.value_or(options_.momentum),
-          .weight_decay = group.weight_decay.value_or(options_.weight_decay)};
+          .weight_decay = group.weight_decay.value_or(options_.weight_decay),
+          .keep = normalizes_at(step_of_factors()) ? 1.0 : 0.0};
 }
 
 std::vector<kernels::StepFactors> Muon::more_factors(const ParameterGroup& group, double lr) const {

@@ -10,6 +10,15 @@
 
 namespace tandem::optim {
 
+/// In which steps Muon scales matrices. With `more` they lie further apart as a run goes on: each is the first one, of
+/// steps counted from 1, that comes `first` + floor(`more` * step / steps) or more behind the one before (of the first
+/// one, behind 0). hiverge/cifar10-speedrun has 2 and 15.
+struct NormalizeEvery {
+  std::int64_t first = 1;  ///< steps, 1 or more
+  std::int64_t more = 0;   ///< steps by which the distance has grown at the end of the run
+  std::int64_t steps = 0;  ///< of the run, which `more` needs
+};
+
 /// Defaults are those of airbench94_muon, but for aux_lr, whose loss is a sum.
 struct MuonOptions {
   double lr = 0.24;           ///< learning rate of matrices
@@ -19,6 +28,7 @@ struct MuonOptions {
   /// Before each step a matrix is scaled to a Frobenius norm of the root of its first size. Batch norm behind it undoes
   /// that; the step then turns all matrices by like angles.
   bool normalize = true;
+  NormalizeEvery normalize_every = {};  ///< in which steps, if at all
   /// dtype empty: bf16 for half parameters on a GPU, else f32 (f64 for f64, which a GPU does not take). eps is added to
   /// the norm of what goes into it, momentum times gradients: 1e-7 is meant for sums over 2000 images; for means, of
   /// any number, that is 5e-11.
@@ -35,7 +45,7 @@ struct MuonOptions {
 
 /// Muon for matrices and filters [K, ...], each as a matrix of K rows, with SGD as the auxiliary optimizer of all other
 /// parameters. A matrix is stepped by
-///   w <- w sqrt(K) / |w|                          (normalize)
+///   w <- w sqrt(K) / |w|                          (normalize, in steps of normalize_every)
 ///   buffer = momentum * buffer + g
 ///   u = nesterov ? g + momentum * buffer : buffer
 ///   w <- w - lr * (newton_schulz(u) + weight_decay * w)
@@ -71,10 +81,16 @@ class Muon : public Optimizer {
 
  private:
   bool is_matrix(const Tensor& parameter) const;
+  bool normalizes_at(std::int64_t step) const;
   DType product_dtype(const Tensor& matrix) const;
   void step_matrices(std::span<const Update* const> updates);
 
   MuonOptions options_;
+  /// Of normalizes_at(): a step, counted from 1, and the last one up to it that normalizes.
+  struct Normalized {
+    std::int64_t step = 0, last = 0;
+  };
+  mutable Normalized normalized_ = {};
 };
 
 }  // namespace tandem::optim

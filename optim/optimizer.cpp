@@ -165,6 +165,7 @@ bool Optimizer::is_due(std::size_t row, std::int64_t step) const {
 
 /// Of all groups before the first kernel, so that they are copied together.
 void Optimizer::set_factors(std::int64_t step) {
+  step_of_factors_ = step;
   kept_.resize(groups_.size() + 1);
   control_.resize(kept_.size() * (1 + more_factors(kNoGroup, 0.0).size()));
   const double gradient_factor = control_gradient_factor();  // once, as it may wait for a GPU

@@ -207,6 +207,8 @@ class Optimizer {
   /// StepFactors::gradient_factor: the factor of gradients without that of loss_scale().
   double control_gradient_factor() const { return loss_scale().defined() ? gradient_factor_ : gradient_factor(); }
 
+  /// Within factors() and more_factors(): the number of the step that they are for, from 0, as begin_step() said.
+  std::int64_t step_of_factors() const { return step_of_factors_; }
   /// What changes from step to step for the parameters of a group, which has no options for those in none, at that
   /// learning rate; gradient_factor is set behind it. By default the rate alone.
   virtual kernels::StepFactors factors(const ParameterGroup& group, double lr) const;
@@ -335,7 +337,8 @@ class Optimizer {
   double base_lr_ = 0.0, lr_factor_ = 1.0;
   std::vector<ParameterGroup> groups_;
   std::vector<std::optional<std::size_t>> group_of_;  // of each parameter, the place in groups_
-  std::vector<bool> is_frozen_;            // of each parameter: wants no gradient because its group is frozen
+  std::vector<bool> is_frozen_;  // of each parameter: wants no gradient because its group is frozen
+  std::int64_t step_of_factors_ = 0;
   std::optional<std::int64_t> next_step_;  // as begin_step() said and steps since; nothing: steps()
   Current current_;
   double gradient_factor_ = 1.0;

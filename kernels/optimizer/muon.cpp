@@ -133,18 +133,19 @@ void step_on_cpu(std::span<const MuonItem> items, const MuonOptions& options, co
   for_each_part_of(items, [&](std::size_t index, std::int64_t, std::int64_t begin, std::int64_t end) {
     const MuonItem& item = items[index];
     const double root = std::sqrt(static_cast<double>(item.parameter.size(0)));
-    detail::step_elements(
-        {item.parameter, item.gradient, item.master}, begin, end,
-        [&](auto* parameter, const auto* /*gradient*/, std::int64_t first, std::int64_t count) {
-          using S = std::remove_pointer_t<decltype(parameter)>;
-          const S* const matrix = matrices[index].data<S>() + first;
-          const S lr = static_cast<S>(step.lr), decay = static_cast<S>(step.weight_decay);
-          const S scale = options.normalize ? static_cast<S>(root / std::sqrt(nonzero_squares(sums[index]))) : S(1);
-          for (std::int64_t i = 0; i < count; ++i) {
-            const S scaled = scale * parameter[i];
-            parameter[i] = scaled - lr * (matrix[i] + decay * scaled);
-          }
-        });
+    detail::step_elements({item.parameter, item.gradient, item.master}, begin, end,
+                          [&](auto* parameter, const auto* /*gradient*/, std::int64_t first, std::int64_t count) {
+                            using S = std::remove_pointer_t<decltype(parameter)>;
+                            const S* const matrix = matrices[index].data<S>() + first;
+                            const S lr = static_cast<S>(step.lr), decay = static_cast<S>(step.weight_decay);
+                            const S scale = options.normalize && step.keep != 0.0
+                                                ? static_cast<S>(root / std::sqrt(nonzero_squares(sums[index])))
+                                                : S(1);
+                            for (std::int64_t i = 0; i < count; ++i) {
+                              const S scaled = scale * parameter[i];
+                              parameter[i] = scaled - lr * (matrix[i] + decay * scaled);
+                            }
+                          });
   });
 }
 

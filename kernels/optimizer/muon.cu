@@ -149,7 +149,8 @@ __global__ void muon_apply(MuonTable table, FactorsView factors, bool normalize,
   const StepFactors step = factors_of(factors);
   const auto lr = static_cast<float>(step.lr), decay = static_cast<float>(step.weight_decay);
   float scale = 1.0f;
-  if (normalize) scale = static_cast<float>(entry.root / sqrt(nonzero_squares(sum_of_parts(entry, squares, 1))));
+  if (normalize && step.keep != 0.0)
+    scale = static_cast<float>(entry.root / sqrt(nonzero_squares(sum_of_parts(entry, squares, 1))));
   for_each_of_chunk(part.chunk, entry.vectors, [&](std::int64_t i, auto width) {
     constexpr int kWidth = width;
     auto weight = load_weight<kWidth>(entry, i);

@@ -13,12 +13,13 @@ struct MuonOptions {
   double momentum = 0.6;
   double weight_decay = 0.0;
   bool nesterov = true;
-  bool normalize = true;  // parameters are scaled to the norm of the root of their first size
+  bool normalize = true;  // parameters are scaled to the norm of the root of their first size, unless `control` says no
   double eps = 1e-7;      // added to the norm of a matrix
   double gradient_factor = 1.0;
   Tensor skip{};  // i32, rank 0, on the device of the items: where it is not 0, no item changes; undefined: it is 0
   /// f64[kStepFactors] on the device of the items, a StepFactors: in place of lr, momentum, weight_decay and
-  /// gradient_factor where it is defined. Whether there are momentum buffers is still up to `momentum`.
+  /// gradient_factor where it is defined; where its `keep` is 0, this step does not normalize. Whether there are
+  /// momentum buffers is still up to `momentum`.
   Tensor control{};
   /// A LossScaleState on the device of the items (kernels/optimizer/loss_scale.h), times whose inverse gradient_factor
   /// counts; undefined: 1.

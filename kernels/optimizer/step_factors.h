@@ -13,7 +13,8 @@ struct StepFactors {
   double momentum = 0.0;         ///< of optimizers with a momentum buffer
   double weight_decay = 0.0;     ///< times the parameter, added to the gradient
   double gradient_factor = 1.0;  ///< what gradients are multiplied by
-  double keep = 1.0;             ///< what AdamW multiplies a parameter by at first: 1 - lr * weight decay
+  double keep = 1.0;  ///< what AdamW multiplies a parameter by at first: 1 - lr * weight decay; of Muon, 0 in steps
+                      ///< that leave the norm of a matrix as it is
 
   friend bool operator==(const StepFactors&, const StepFactors&) = default;
 };

@@ -68,7 +68,10 @@ inline std::unique_ptr<optim::Optimizer> make_changing(Rule rule, const std::vec
       break;
     case Rule::muon:
       optimizer = std::make_unique<optim::Muon>(
-          parameters, optim::MuonOptions{.lr = kBaseLr, .weight_decay = kDecay, .aux_lr = 0.02});
+          parameters, optim::MuonOptions{.lr = kBaseLr,
+                                         .weight_decay = kDecay,
+                                         .normalize_every = {.first = 4, .more = 1, .steps = 11},
+                                         .aux_lr = 0.02});
       break;
   }
   optimizer->add_group({.parameters = {parameters[1]}, .lr_factor = kBiasFactor, .weight_decay = kBiasDecay});

@@ -41,6 +41,27 @@ TEST_CASE("the average follows its formula, with the decay of its warm-up") {
   for (const double value : averages[1].second.to_vector<double>()) CHECK(std::abs(value - other) < bound);
 }
 
+TEST_CASE(
+    "an average that moves every few steps keeps the decay of these together, from the start where it is told to") {
+  const bool warms_up = GENERATE(false, true);
+  const Tensor w = Tensor::full({2}, 3.0, {.dtype = DType::f64});
+  ExponentialMovingAverage ema({{"w", w}}, 0.9, {.every = 3, .warms_up = warms_up});
+  double average = 3.0;
+  for (int t = 1; t <= 30; ++t) {
+    w.fill(0.5 * t);
+    ema.update();
+    if (t % 3 == 0) {
+      const double moves = t / 3 - 1, decay = 0.9 * 0.9 * 0.9;
+      const double d = warms_up ? std::min(decay, (1.0 + moves) / (10.0 + moves)) : decay;
+      average = d * average + (1.0 - d) * 0.5 * t;
+    }
+    CHECK(std::abs(ema.averages()[0].second.to_vector<double>()[1] - average) < 1e-13);
+  }
+  CHECK(ema.updates() == 30);
+  CHECK_THAT(error_of([&] { ExponentialMovingAverage({{"w", w}}, 0.9, {.every = 0}); }),
+             ContainsText("ema: every must be 1 step or more, got 0"));
+}
+
 TEST_CASE("what stays as it is has itself for its average, and integers are copied") {
   const Tensor w = Tensor::from<float>({0.1f, -3.7e-12f, 1e30f}, {3});
   const Tensor count = Tensor::from<std::int64_t>({1}, {});

@@ -56,7 +56,13 @@ class PlainMuon {
       : weight_(as_matrix(parameter)), buffer_(zeros(weight_.rows, weight_.columns)), options_(std::move(options)) {}
 
   void step(const Matrix& gradient, double lr) {
-    if (options_.normalize) {
+    ++steps_;
+    const auto& every = options_.normalize_every;
+    const double done = every.more == 0 ? 0.0 : static_cast<double>(steps_) / static_cast<double>(every.steps);
+    const bool is_due =
+        steps_ - last_ >= every.first + static_cast<std::int64_t>(static_cast<double>(every.more) * done);
+    if (is_due) last_ = steps_;
+    if (options_.normalize && is_due) {
       const double norm = norm_of(weight_.values);
       weight_ = combined(std::sqrt(static_cast<double>(weight_.rows)) / norm, weight_, 0.0, weight_);
     }
@@ -70,6 +76,7 @@ class PlainMuon {
  private:
   Matrix weight_, buffer_;
   MuonOptions options_;
+  std::int64_t steps_ = 0, last_ = 0;  // and the last that was due
 };
 
 bool is_filter(const Tensor& parameter) { return parameter.rank() == 4; }
@@ -103,6 +110,11 @@ TEST_CASE("Muon steps filters as plain loops do, in f64 and f32") {
   SECTION("without momentum") {
     options.momentum = 0.0;
     options.nesterov = false;
+  }
+  SECTION("norms restored every other step") { options.normalize_every.first = 2; }
+  SECTION("norms restored ever more seldom, by other coefficients") {
+    options.normalize_every = {.first = 1, .more = 3, .steps = 5};
+    options.newton_schulz.coefficients = {3.4576, -4.7391, 2.0843};
   }
   SECTION("another iteration, and a large eps") {
     options.newton_schulz.steps = 2;
