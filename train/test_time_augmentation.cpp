@@ -4,19 +4,25 @@
 #include "tandem/autograd/functions/arithmetic.h"
 #include "tandem/autograd/functions/augment.h"
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/concat.h"
+#include "tandem/autograd/functions/embedding.h"
+#include "tandem/autograd/functions/shape.h"
 #include "tandem/core/describe.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace tandem::train {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"none", "flip", "six"};
+constexpr std::array<std::string_view, 4> kNames{"none", "flip", "six", "six-equal"};
 
 constexpr std::array<ImageView, 1> kNone{{{}}};
 constexpr std::array<ImageView, 2> kFlip{{{.weight = 0.5}, {.weight = 0.5, .is_mirrored = true}}};
@@ -27,11 +33,92 @@ constexpr std::array<ImageView, 6> kSix{{{.weight = 0.25},
                                          {.weight = 0.125, .down = 1, .right = 1},
                                          {.weight = 0.125, .down = 1, .right = 1, .is_mirrored = true}}};
 
+/// The views of kSix, which count alike.
+constexpr std::array<ImageView, 6> kSixEqual = [] {
+  std::array<ImageView, 6> views = kSix;
+  for (ImageView& view : views) view.weight = 1.0 / 6.0;
+  return views;
+}();
+
 data::Batch with_images(const data::Batch& batch, const Tensor& images) {
   data::Batch other = batch;
   other.images = images;
   if (!other.tensors.empty()) other.tensors.front() = images;
   return other;
+}
+
+/// In f32 where it was half.
+Tensor checked_output(const Tensor& output) {
+  require(is_floating(output.dtype()), "test-time augmentation: outputs must be floating, got {}", describe(output));
+  return is_half(output.dtype()) ? autograd::cast(output, DType::f32) : output;
+}
+
+Tensor average_over(std::span<const ImageView> views, const ForwardFunction& forward, layers::Module& model,
+                    const data::Batch& batch) {
+  Tensor sum;
+  for (const ImageView& view : views) {
+    const Tensor output = checked_output(run_forward(forward, model, with_images(batch, apply(view, batch.images))));
+    const Tensor share = autograd::scale(output, view.weight);
+    sum = sum.defined() ? autograd::add(sum, share) : share;
+  }
+  return sum;
+}
+
+/// The largest probability of each row of logits; -1 where there are NaN.
+std::vector<double> confidences(const Tensor& logits) {
+  const std::vector<double> values = logits.to_vector<double>();
+  const auto classes = static_cast<std::size_t>(logits.size(1));
+  std::vector<double> result;
+  for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(classes)) {
+    const auto end = row + static_cast<std::ptrdiff_t>(classes);
+    const double largest = *std::max_element(row, end);
+    double sum = 0.0;
+    for (auto value = row; value != end; ++value) sum += std::exp(*value - largest);
+    result.push_back(std::isnan(sum) ? -1.0 : 1.0 / sum);
+  }
+  return result;
+}
+
+/// The numbers of the `count` least confident rows of logits, the least first.
+std::vector<std::int64_t> least_confident(const Tensor& logits, std::int64_t count) {
+  const std::vector<double> sure = confidences(logits);
+  std::vector<std::int64_t> order(sure.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return sure[static_cast<std::size_t>(a)] < sure[static_cast<std::size_t>(b)];
+  });
+  order.resize(static_cast<std::size_t>(count));
+  return order;
+}
+
+/// Rows of these numbers along the first dimension, in the layout of images.
+Tensor rows_of(const Tensor& from, const std::vector<std::int64_t>& numbers) {
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  const Tensor flat = autograd::reshape(from, {from.size(0), from.numel() / from.size(0)});
+  const Tensor rows = autograd::embedding(Tensor::from(numbers, {count}).to(from.device()), flat);
+  Shape shape = from.shape();
+  shape[0] = count;
+  const Tensor result = autograd::reshape(rows, shape);
+  return from.rank() == 4 ? result.contiguous(Layout::channels_last) : result;
+}
+
+Tensor over_least_confident(std::span<const ImageView> views, const ForwardFunction& forward, double share,
+                            layers::Module& model, const data::Batch& batch) {
+  const Tensor alone = checked_output(run_forward(forward, model, batch));
+  const std::int64_t images = batch.images.size(0);
+  require(alone.rank() == 2 && alone.size(0) == images && alone.size(1) > 0,
+          "test-time augmentation of a share of the images: outputs must be logits [{}, classes], got {}", images,
+          describe(alone));
+  const auto count = static_cast<std::int64_t>(share * static_cast<double>(images));
+  if (count == 0) return alone;
+  const std::vector<std::int64_t> chosen = least_confident(alone, count);
+  const Tensor again = average_over(views, forward, model, with_images(batch, rows_of(batch.images, chosen)));
+  std::vector<std::int64_t> places(
+      static_cast<std::size_t>(images));  // of each image's row in both, one behind another
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    places[static_cast<std::size_t>(chosen[i])] = images + static_cast<std::int64_t>(i);
+  return rows_of(autograd::concat({alone, again}, 0), places);
 }
 
 }  // namespace
@@ -56,6 +143,8 @@ std::span<const ImageView> views_of(TestTimeAugmentation augmentation) {
       return kFlip;
     case TestTimeAugmentation::six:
       return kSix;
+    case TestTimeAugmentation::six_equal:
+      return kSixEqual;
   }
   return {};
 }
@@ -74,19 +163,14 @@ Tensor apply(const ImageView& view, const Tensor& images) {
   return view.is_mirrored ? autograd::flip_horizontal(result) : result;
 }
 
-ForwardFunction over_views(TestTimeAugmentation augmentation, ForwardFunction forward) {
+ForwardFunction over_views(TestTimeAugmentation augmentation, ForwardFunction forward, double share) {
+  require(share > 0.0 && share <= 1.0, "test-time augmentation: the share must be above 0 and at most 1, got {}",
+          share);
   if (augmentation == TestTimeAugmentation::none) return forward;
-  return [views = views_of(augmentation), own = std::move(forward)](layers::Module& model, const data::Batch& batch) {
-    Tensor sum;
-    for (const ImageView& view : views) {
-      const Tensor output = run_forward(own, model, with_images(batch, apply(view, batch.images)));
-      require(is_floating(output.dtype()), "test-time augmentation: outputs must be floating, got {}",
-              describe(output));
-      const Tensor wide = is_half(output.dtype()) ? autograd::cast(output, DType::f32) : output;
-      const Tensor share = autograd::scale(wide, view.weight);
-      sum = sum.defined() ? autograd::add(sum, share) : share;
-    }
-    return sum;
+  return [views = views_of(augmentation), own = std::move(forward), share](layers::Module& model,
+                                                                           const data::Batch& batch) {
+    if (share < 1.0) return over_least_confident(views, own, share, model, batch);
+    return average_over(views, own, model, batch);
   };
 }
 

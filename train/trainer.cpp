@@ -88,7 +88,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       scoring_(options.loss, options.metrics, options.label_smoothing, options.forward,
                parts.train_loader.options().mix.any()),
       test_scoring_(options.loss, options.metrics, 0.0,  // labels are not smoothed
-                    over_views(options.test_time_augmentation, options.forward)),
+                    over_views(options.test_time_augmentation, options.forward, options.test_time_share)),
       best_epoch_(best_by(parts, options), options.early_stopping),
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
@@ -110,7 +110,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
   random_state_->set_step(0);
   if (const int micro_batches = parts_.train_loader.sampler().micro_batches(); micro_batches > 0)
     canonical_.emplace(parts_.group, parts_.optimizer.parameters(), buffers_, micro_batches, options.metrics.size());
-  if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema);
+  if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema, options.ema_options);
   make_step_graph();
   if (options.lookahead.every > 0) lookahead_.emplace(parts.model.state_dict(), parts.optimizer, options.lookahead);
 }

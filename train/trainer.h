@@ -54,12 +54,15 @@ struct TrainerOptions {
   /// The decay of a moving average of the weights (optim/ema.h), which is evaluated in their place; 0: none. A step
   /// that is skipped does not count. Batch norm's running statistics are averaged with them.
   double ema = 0.0;
+  optim::AverageOptions ema_options = {};  ///< how often it moves, and how it begins
   /// Slow weights (optim/lookahead.h), which the weights return to every lookahead.every steps and at the end of run()
   /// or fit(); `every` 0: none. The decay rises up to that end. A run that ends before, as by early stopping, keeps its
   /// weights. Not with `ema`.
   optim::LookaheadOptions lookahead = {.every = 0};
   /// The views of which evaluations average the outputs; their loss, metrics and details are those of the averages.
   TestTimeAugmentation test_time_augmentation = TestTimeAugmentation::none;
+  /// Of the images of each batch, the part that is looked at so: the least sure ones (over_views()).
+  double test_time_share = 1.0;
   /// Epochs between two evaluations; the run's last epoch is evaluated anyway. The others' records have no figures of
   /// validation and test. Not with `early_stopping`.
   std::int64_t evaluate_every = 1;

@@ -60,7 +60,8 @@ std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split,
   std::optional<DeadReluMeter> relus;
   if (options_.dead_relus) relus.emplace(parts_.model);
   const Scoring scoring = relus ? Scoring(options_.loss, options_.metrics, 0.0,
-                                          over_views(options_.test_time_augmentation, relus->watched(options_.forward)))
+                                          over_views(options_.test_time_augmentation, relus->watched(options_.forward),
+                                                     options_.test_time_share))
                                 : test_scoring_;
   std::optional<Scores> scores =
       evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,

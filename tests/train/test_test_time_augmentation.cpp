@@ -83,7 +83,7 @@ data::Batch batch_of(const Tensor& images) {
 }
 
 constexpr TestTimeAugmentation kAll[] = {TestTimeAugmentation::none, TestTimeAugmentation::flip,
-                                         TestTimeAugmentation::six};
+                                         TestTimeAugmentation::six, TestTimeAugmentation::six_equal};
 
 }  // namespace
 
@@ -100,11 +100,11 @@ TEST_CASE("views are those of plain loops, and their weights add up to 1") {
       CHECK(seen.to_vector<float>() == plain_view(view, images));
       sum += view.weight;
     }
-    CHECK(sum == 1.0);
+    CHECK(std::abs(sum - 1.0) < 1e-15);
     counts.push_back(views_of(augmentation).size());
     CHECK(parse_test_time_augmentation(name_of(augmentation)) == augmentation);
   }
-  CHECK(counts == std::vector<std::size_t>{1, 2, 6});
+  CHECK(counts == std::vector<std::size_t>{1, 2, 6, 6});
   // Two rows and columns are enough to be reflected, and moves may be larger than those of `six`.
   const ImageView far{.down = 2, .right = -3};
   CHECK(apply(far, images).to_vector<float>() == plain_view(far, images));
@@ -261,4 +261,46 @@ TEST_CASE("views need images, and outputs that can be averaged") {
              ContainsText("test-time augmentation: outputs must be floating, got i64[3]"));
   CHECK_THAT(error_of([] { parse_test_time_augmentation("seven"); }),
              ContainsText("'seven' is none of none, flip, six"));
+}
+
+TEST_CASE("a share of the images, those that the network is least sure of, is looked at in all views") {
+  const Tensor images = images_of(9, 2, 4, 4).contiguous(Layout::channels_last);
+  Logits model = logits_of(32, 3);
+  const data::Batch batch = batch_of(images);
+  const auto rows = [&](double share) {
+    const std::vector<float> values =
+        over_views(TestTimeAugmentation::six_equal, {}, share)(model, batch).to_vector<float>();
+    std::vector<std::vector<float>> result;
+    for (std::size_t i = 0; i < values.size(); i += 3) result.emplace_back(values.begin() + i, values.begin() + i + 3);
+    return result;
+  };
+  const auto all = rows(1.0), alone = [&] {
+    const std::vector<float> values = model(images).to_vector<float>();
+    std::vector<std::vector<float>> result;
+    for (std::size_t i = 0; i < values.size(); i += 3) result.emplace_back(values.begin() + i, values.begin() + i + 3);
+    return result;
+  }();
+  std::vector<std::pair<double, std::size_t>> sure;  // the largest probability, and the image
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    const double largest = *std::max_element(alone[i].begin(), alone[i].end());
+    double sum = 0.0;
+    for (const float logit : alone[i]) sum += std::exp(static_cast<double>(logit) - largest);
+    sure.emplace_back(1.0 / sum, i);
+  }
+  std::sort(sure.begin(), sure.end());
+  for (const double share : {0.05, 0.25, 0.5, 0.999}) {
+    const auto some = rows(share);
+    const auto count = static_cast<std::size_t>(share * 9);
+    for (std::size_t i = 0; i < sure.size(); ++i)
+      CHECK(some[sure[i].second] == (i < count ? all : alone)[sure[i].second]);
+  }
+}
+
+TEST_CASE("a share that is none, and outputs that are no logits, are refused") {
+  for (const double share : {0.0, -0.5, 1.5, std::nan("")})
+    CHECK_THAT(error_of([&] { over_views(TestTimeAugmentation::flip, {}, share); }),
+               ContainsText("test-time augmentation: the share must be above 0 and at most 1"));
+  layers::Scale same(1.0);
+  CHECK_THAT(error_of([&] { over_views(TestTimeAugmentation::flip, {}, 0.5)(same, batch_of(images_of(2, 1, 3, 3))); }),
+             ContainsText("outputs must be logits [2, classes], got f32[2, 1, 3, 3]"));
 }
