@@ -21,13 +21,16 @@ std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t s
   const bool by_steps = s.warmup_steps > 0;
   require(warmup < duration, "--warmup-{} {}: {} steps of warm-up must be less than the {} of the run",
           by_steps ? "steps" : "epochs", by_steps ? warmup : s.warmup_epochs, warmup, duration);
+  const double falling = duration - warmup - static_cast<double>(s.final_lr_steps);
+  require(falling > 0.0, "--final-lr-steps {}: with the warm-up of {} steps it must be less than the {} of the run",
+          s.final_lr_steps, warmup, duration);
   std::unique_ptr<optim::Schedule> schedule;
   if (s.schedule == "one-cycle") {
     schedule = std::make_unique<optim::OneCycleSchedule>(duration);
   } else if (s.schedule == "cosine") {
-    schedule = std::make_unique<optim::CosineSchedule>(duration - warmup, s.final_lr_factor);
+    schedule = std::make_unique<optim::CosineSchedule>(falling, s.final_lr_factor);
   } else if (s.schedule == "linear") {
-    schedule = std::make_unique<optim::LinearSchedule>(duration - warmup, s.final_lr_factor);
+    schedule = std::make_unique<optim::LinearSchedule>(falling, s.final_lr_factor);
   } else if (s.schedule == "step") {
     schedule = std::make_unique<optim::StepSchedule>(static_cast<double>(*s.step_epochs) * epoch, *s.step_factor);
   } else {

@@ -102,7 +102,10 @@ std::shared_ptr<const optim::Schedule> schedule_of(const Settings& settings, con
   own.schedule = group.schedule;
   if (!own.step_epochs) own.step_epochs = kDefaultStepEpochs;
   if (!own.step_factor) own.step_factor = kDefaultStepFactor;
-  if (group.schedule_steps) own.trainer.steps = *group.schedule_steps;
+  if (group.schedule_steps) {
+    own.trainer.steps = *group.schedule_steps;
+    own.final_lr_steps = 0;
+  }
   if (group.schedule_steps || group.schedule == "one-cycle") {
     own.warmup_epochs = 0.0;
     own.warmup_steps = 0;

@@ -16,10 +16,10 @@ namespace {
 const std::string kPrefix = "setting.";
 
 /// With another value, the state would be that of something else, or its best epoch one of other figures.
-constexpr std::array<std::string_view, 17> kNeeded{
-    "dataset",    "limit-train",       "limit-test",       "model",     "layers", "shared-weights",
-    "batch-norm", "grad-accumulation", "drop-last",        "optimizer", "seed",   "best-by",
-    "precision",  "master-weights",    "validation-split", "canonical", "width"};
+constexpr std::array<std::string_view, 20> kNeeded{
+    "dataset",           "limit-train", "limit-test", "model",      "layers",    "shared-weights", "batch-norm",
+    "grad-accumulation", "drop-last",   "optimizer",  "seed",       "best-by",   "precision",      "master-weights",
+    "validation-split",  "canonical",   "width",      "activation", "unit-head", "celu-alpha"};
 
 /// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
 /// are checked otherwise, and the rest is rounding or is about what comes.

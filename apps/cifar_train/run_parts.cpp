@@ -1,6 +1,7 @@
 // Data, model, loaders, optimizer, replicas, trainer.
 #include "run_parts.h"
 
+#include "muon_options.h"
 #include "optimization.h"
 #include "resident_data.h"
 #include "tuning.h"
@@ -38,10 +39,9 @@ void hold_out(Data& loaded, const Settings& s) {
 
 /// Makes layers of a network that are made of images from the first of those that it is to learn, as they are. Every
 /// rank does so alike.
-void initialize_from_images(layers::Module& model, const data::ImageDataset& images) {
+void initialize_from_images(layers::Module& model, const data::ImageDataset& images, std::int64_t most) {
   if (layers::whitening_layers(model).empty()) return;
-  constexpr std::int64_t kMostImages = 5000;
-  std::vector<std::int64_t> first(static_cast<std::size_t>(std::min(images.size(), kMostImages)));
+  std::vector<std::int64_t> first(static_cast<std::size_t>(std::min(images.size(), most)));
   std::iota(first.begin(), first.end(), std::int64_t{0});
   layers::initialize_from(model, images.get_batch(first, 0, {}).front());
 }
@@ -56,7 +56,7 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
   model->to(device);
   if (s.load_weights.empty()) {
     // --resume auto begins anew where there is no checkpoint.
-    if (s.resume.empty() || s.resume == "auto") initialize_from_images(*model, images);
+    if (s.resume.empty() || s.resume == "auto") initialize_from_images(*model, images, s.whitening_images);
     return model;
   }
   try {
@@ -68,15 +68,36 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
 }
 
 /// Brings the model to its precision and makes its optimizer, whose masters keep all digits of the weights.
-std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model) {
+std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model, std::int64_t steps) {
   std::vector<Tensor> full;  // what set_precision() rounds
   for (const Tensor& parameter : model.parameters()) full.push_back(parameter.detach());
   model.set_precision(s.precision);
-  auto optimizer = optim::make_optimizer(model.parameters(), s.optimizer);
+  auto optimizer = optim::make_optimizer(model.parameters(), optimizer_options(s, steps));
   for (std::size_t i = 0; i < full.size(); ++i) {
     if (is_half(optimizer->parameters()[i].dtype())) optimizer->set_value(i, full[i]);
   }
   return optimizer;
+}
+
+/// Batch norm over parts of a batch takes whole ones only.
+void check_ghost_batch(const Settings& s, const data::Loader& loader) {
+  const bool has_one = std::ranges::any_of(layers::models(), [&](const layers::ModelEntry& network) {
+    return network.name == s.model.name && network.has_ghost_batch;
+  });
+  const std::int64_t part = s.model.ghost_batch;
+  if (!has_one || part == 0 || s.trainer.epochs == 0) return;
+  const data::DistributedSampler& sampler = loader.sampler();
+  const std::int64_t batch = loader.options().global_batch_size;
+  const std::int64_t ranks = std::max<std::int64_t>(sampler.world_size(), sampler.micro_batches());
+  require(batch % ranks == 0 && batch / ranks % part == 0,
+          "--ghost-batch {}: the {} images that {} of {} has of a batch cannot be cut into parts of so many; choose "
+          "another --global-batch-size",
+          part, (batch + ranks - 1) / ranks, sampler.micro_batches() > 0 ? "a micro-batch" : "a rank", ranks);
+  const data::BatchPart smallest = sampler.smallest_part(batch, loader.options().drop_last);
+  require(smallest.global_count % (ranks * part) == 0,
+          "--ghost-batch {}: the {} images of an epoch's last batch cannot be cut into parts of so many; leave it out "
+          "by --drop-last",
+          part, smallest.global_count);
 }
 
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::ImageDataset>& images,
@@ -168,9 +189,11 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
     parts.train_loader = make_loader(images.train, group, true, s, device, resident);
     parts.test_loader = make_loader(images.test, group, false, s, device, resident);
     if (images.validation) parts.validation_loader = make_loader(images.validation, group, false, s, device, resident);
-    parts.optimizer = prepare(s, *parts.model);
-    if (s.trainer.epochs > 0) train::check_smallest_part(*parts.model, *parts.train_loader);
+    check_ghost_batch(s, *parts.train_loader);
     const std::int64_t steps_per_epoch = train::steps_per_epoch(*parts.train_loader, s.trainer.accumulation);
+    const std::int64_t steps = s.trainer.steps > 0 ? s.trainer.steps : s.trainer.epochs * steps_per_epoch;
+    parts.optimizer = prepare(s, *parts.model, steps);
+    if (s.trainer.epochs > 0) train::check_smallest_part(*parts.model, *parts.train_loader);
     parts.schedule = make_schedule(s, steps_per_epoch);
     parts.groups_text = add_parameter_groups(s, *parts.model, *parts.optimizer, steps_per_epoch);
     check();

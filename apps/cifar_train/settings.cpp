@@ -1,5 +1,6 @@
 // Names, groups and help of options: of what is trained, and how.
 #include "settings.h"
+#include "muon_options.h"
 
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
@@ -99,6 +100,41 @@ void describe_model(OptionTable& table, Settings& s) {
       .only_for("model", with_batch_norm);
   table.real("width", s.model.width, kWidths, "F", of_these(with_width, "factor of the channels"))
       .only_for("model", with_width);
+  const auto of_airbench = layers::model_names(&ModelEntry::is_airbench);
+  table
+      .choice("activation", s.model.activation, {"gelu", "silu"},
+              of_these(of_airbench, "activation behind batch norms"))
+      .only_for("model", of_airbench, {"gelu"});
+  table
+      .flag("unit-head", s.model.unit_head,
+            of_these(of_airbench,
+                     "the last layer's weights begin with a standard deviation of 1, and logits are divided by the "
+                     "number of its inputs, not by 9"))
+      .only_for("model", of_airbench);
+  table
+      .flag("draw-whitening-bias", s.model.draw_whitening_bias,
+            of_these(of_airbench, "the bias behind the whitening begins at random, as PyTorch draws it, not at 0"))
+      .only_for("model", of_airbench);
+  const auto with_ghost_batch = layers::model_names(&ModelEntry::has_ghost_batch);
+  table
+      .real("celu-alpha", s.model.celu_alpha, kPositive, "A",
+            of_these(with_ghost_batch, "CELU's alpha, which it is above -alpha by"))
+      .only_for("model", with_ghost_batch);
+  table
+      .integer("ghost-batch", s.model.ghost_batch, {},
+               of_these(with_ghost_batch,
+                        "batch norm in training is of so many images at a time, which must divide a rank's batch; 0: "
+                        "of all"))
+      .only_for("model", with_ghost_batch);
+  const auto with_momentum = layers::model_names(&ModelEntry::has_norm_momentum);
+  table
+      .real("norm-momentum", s.model.norm_momentum, kUpToOne, "M",
+            of_these(with_momentum, "share of each batch in batch norm's running statistics; default by network"))
+      .only_for("model", with_momentum);
+  table
+      .integer("whitening-images", s.whitening_images, {1},
+               of_these(with_momentum, "make the first layer of the first N training images"))
+      .only_for("model", with_momentum);
   table.real("dropout", s.model.dropout, kBelowOne, "P",
              "probability to drop, before the last linear layer (vgg_lite: after each hidden one)");
   table
@@ -179,6 +215,18 @@ void describe_training(OptionTable& table, Settings& s) {
                      "scale a convolution's weight to the norm of the root of its number of filters before "
                      "each step, which batch norm undoes; on by default"))
       .only_for("optimizer", with_filters, {"false"});
+  table
+      .parsed("normalize-every", s.normalize_every, "N[,M]", read_normalize_every,
+              of_these(with_filters,
+                       "of --normalize-filters, every N steps; with M, this distance grows by M on the way to the "
+                       "run's end; default 1"))
+      .only_for("optimizer", with_filters);
+  table
+      .parsed("newton-schulz", s.newton_schulz, "A,B,C", read_newton_schulz,
+              of_these(with_filters,
+                       "coefficients of the steps that make a filter's update orthogonal; default "
+                       "3.4445,-4.775,2.0315"))
+      .only_for("optimizer", with_filters);
   table.real(
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
@@ -210,6 +258,10 @@ void describe_training(OptionTable& table, Settings& s) {
             "cosine, linear: share of --lr that the schedule leads to at the end of the run")
       .only_for("schedule", {"cosine", "linear"});
   table
+      .integer("final-lr-steps", s.final_lr_steps, {},
+               "cosine, linear: the schedule leads there so many steps before the end, and stays")
+      .only_for("schedule", {"cosine", "linear"});
+  table
       .integer("step-epochs", s.step_epochs, {1},
                fmt::format("step schedule: epochs between steps; default {}", kDefaultStepEpochs))
       .only_for("schedule", {"step"});
@@ -225,6 +277,16 @@ void describe_training(OptionTable& table, Settings& s) {
                "accuracy in percent); 0: never");
   table.real("ema", s.trainer.ema, kBelowOne, "DECAY",
              "evaluate and save a moving average of the weights in their place (0.999 is a common choice); 0: none");
+  table
+      .integer("ema-every", s.trainer.ema_options.every, {1, 1000000},
+               "of --ema: move the average every N steps, by "
+               "the decay of so many")
+      .useless_with("ema", {"0"});
+  table
+      .flag("ema-warm-up", s.trainer.ema_options.warms_up,
+            "of --ema: at first the average keeps less of itself, so that the first weights are soon forgotten; on by "
+            "default")
+      .useless_with("ema", {"0"});
   table.integer(
       "lookahead", s.trainer.lookahead.every, {},
       "every N steps, average the weights into slow ones and go on from these, with which the run also ends (5 "
@@ -239,8 +301,14 @@ void describe_training(OptionTable& table, Settings& s) {
       .useless_with("lookahead", {"0"});
   table.choice("tta", s.trainer.test_time_augmentation, all_of(train::test_time_augmentation_names()),
                "test-time augmentation: evaluate the mean of what the network says of each image and its mirror image "
-               "(flip), or of these and windows moved by a pixel (six), at so many times the cost",
+               "(flip), or of these and windows moved by a pixel (six, where the middle counts twice; six-equal), at "
+               "so many times "
+               "the cost",
                train::parse_test_time_augmentation);
+  table
+      .real("tta-share", s.trainer.test_time_share, {.least = 0.0, .most = 1.0, .above = true}, "F",
+            "of --tta: only this part of each batch of images, the least sure ones; the others are looked at once")
+      .useless_with("tta", {"none"});
   table.integer("seed", s.trainer.seed, {}, "decides weights, order, augmentation and dropout");
 }
 

@@ -43,14 +43,17 @@ struct Settings {
   train::TrainerOptions trainer{.epochs = 8, .seed = 1};
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
-  std::int64_t canonical = 0;  ///< micro-batches of canonical mode; 0: not in that mode
+  std::int64_t canonical = 0;            ///< micro-batches of canonical mode; 0: not in that mode
+  std::int64_t whitening_images = 5000;  ///< that a first layer is made of
   optim::OptimizerOptions optimizer;
-  std::vector<GroupSettings> groups;  ///< of parameters with options of their own
+  std::optional<std::string> normalize_every, newton_schulz;  ///< of muon, as muon_options.h reads them
+  std::vector<GroupSettings> groups;                          ///< of parameters with options of their own
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;
   std::int64_t warmup_steps = 0;  ///< in place of warmup_epochs; 0: by these
   std::optional<double> warmup_start_factor;
-  double final_lr_factor = 0.0;  ///< of cosine and linear
+  double final_lr_factor = 0.0;     ///< of cosine and linear
+  std::int64_t final_lr_steps = 0;  ///< how long these stay at it
   std::optional<std::int64_t> step_epochs;
   std::optional<double> step_factor;
 

@@ -697,22 +697,23 @@ def config():
                "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --trace t.json --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = ("--model vgg_lite --batch-norm --dropout 0.25 --epochs 9.9 --schedule linear --warmup-steps 7 "
-                   "--warmup-start-factor 0.2 --final-lr-factor 0.07").split()  # does not go with --steps and --schedule step
-    of_muon = "--optimizer muon --aux-lr 0.5 --normalize-filters".split()
+                   "--warmup-start-factor 0.2 --final-lr-factor 0.07 --final-lr-steps 9").split()  # does not go with --steps and --schedule step
+    of_muon = "--optimizer muon --aux-lr 0.5 --normalize-filters --normalize-every 3,2 --newton-schulz 3,-4,2".split()
     of_resnet = "--model resnet9 --drop-path 0.25".split()
-    of_airbench = "--model airbench94 --width 0.5".split()
+    of_airbench = "--model airbench94 --width 0.5 --activation silu --unit-head --draw-whitening-bias --norm-momentum 0.3 --whitening-images 9".split()
+    of_tricks = "--model bag_of_tricks --celu-alpha 0.5 --ghost-batch 4 --ema 0.9 --ema-every 5 --ema-warm-up".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
     of_messages = "--tune-comm --comm-costs costs.json --simulate-network alpha=2ms,hosts=1".split()  # does not go with --comm-algorithm ring
-    averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six --evaluate-every 3".split()  # do not go with --ema and --early-stopping
+    averaged = "--lookahead 6 --lookahead-decay 0.9 --lookahead-power 2 --tta six --tta-share 0.5 --evaluate-every 3".split()  # do not go with --ema and --early-stopping
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, of_airbench, of_muon, options):
+    for arguments in ([], measured, in_one_process, of_messages, averaged, search, of_vgg_lite, of_resnet, of_airbench, of_tricks, of_muon, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + of_airbench + of_muon + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + of_messages + averaged + search + of_vgg_lite + of_resnet + of_airbench + of_tricks + of_muon + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 

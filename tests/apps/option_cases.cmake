@@ -258,6 +258,35 @@ app_case(NAME "the recipe of ResNet-9" OUT "model = \"resnet9\"" "global-batch-s
   ARGS --recipe dawn --print-config)
 app_case(NAME "the recipe of Muon" OUT "optimizer = \"muon\"" "global-batch-size = 2000" "aux-lr = 106" "schedule = \"linear\""
   "tta = \"six\"" ARGS --recipe muon --print-config)
+app_case(NAME "the recipe of the bag of tricks" OUT "model = \"bag_of_tricks\"" "ghost-batch = 32" "ema-every = 5" "ema-warm-up = false"
+  "final-lr-steps = 195" "tta = \"flip\"" ARGS --recipe bag-of-tricks --print-config)
+app_case(NAME "the recipe of Hiverge" OUT "activation = \"silu\"" "unit-head = true" "normalize-every = \"2,15\"" "whitening-images = 960"
+  "tta = \"six-equal\"" "tta-share = 0.25" ARGS --recipe hiverge --print-config)
+app_case(NAME "an option before a recipe of Muon" OUT "optimizer = \"sgd\"" ERR "hiverge.toml:" "normalize-every" "newton-schulz"
+  ARGS --recipe hiverge --optimizer sgd --print-config)
+bad_input(NAME "no alpha" ERR "--celu-alpha 0: must be above 0" ARGS --model bag_of_tricks --celu-alpha 0)
+bad_input(NAME "a negative alpha" ERR "--celu-alpha -0.3: must be above 0" ARGS --model bag_of_tricks --celu-alpha -0.3)
+bad_input(NAME "an alpha that is no number" ERR "--celu-alpha nan: must be finite" ARGS --model bag_of_tricks --celu-alpha nan)
+bad_input(NAME "alpha of another network" ERR "--celu-alpha 0.5: of no use with --model resnet9, only with --model bag_of_tricks"
+  ARGS --model resnet9 --celu-alpha 0.5)
+bad_input(NAME "a negative ghost batch" ERR "--ghost-batch -1: must be at least 0" ARGS --model bag_of_tricks --ghost-batch -1)
+bad_input(NAME "a ghost batch that does not divide" ERR "--ghost-batch 5: the 12 images that a rank of 1 has of a batch"
+  ARGS --dataset synthetic --limit-train 24 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 5 --batch-size 12)
+bad_input(NAME "a ghost batch and an incomplete last batch" ERR "--ghost-batch 4: the 6 images of an epoch's last batch" "--drop-last"
+  ARGS --dataset synthetic --limit-train 30 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 4 --batch-size 12)
+bad_input(NAME "no share of views" ERR "--tta-share 0: must be above 0" ARGS --tta six --tta-share 0)
+bad_input(NAME "more than all by views" ERR "--tta-share 1.5: must be at most 1" ARGS --tta six --tta-share 1.5)
+bad_input(NAME "a share of no views" ERR "--tta-share 0.5: of no use with --tta none" ARGS --tta-share 0.5)
+bad_input(NAME "unknown views that are nearly six" ERR "--tta: unknown tta 'six-equals': did you mean six-equal?" ARGS --tta six-equals)
+bad_input(NAME "unknown activation" ERR "--activation: unknown activation 'silo': did you mean silu?" ARGS --model airbench94 --activation silo)
+bad_input(NAME "norms restored by a rule of no use" ERR "--normalize-every 3: of no use with --normalize-filters false"
+  ARGS --optimizer muon --normalize-filters=false --normalize-every 3)
+bad_input(NAME "norms restored never" ERR "--normalize-every 0: give a number of steps from 1" ARGS --optimizer muon --normalize-every 0)
+bad_input(NAME "coefficients that are two" ERR "--newton-schulz 1,2: give three numbers" ARGS --optimizer muon --newton-schulz 1,2)
+bad_input(NAME "coefficients that are no numbers" ERR "--newton-schulz 1,2,inf: give three numbers" ARGS --optimizer muon --newton-schulz 1,2,inf)
+bad_input(NAME "no images to whiten by" ERR "--whitening-images 0: must be at least 1" ARGS --model airbench94 --whitening-images 0)
+bad_input(NAME "a low rate for longer than the run" ERR "--final-lr-steps 4:" "the 2 of the run"
+  ARGS --dataset synthetic --limit-train 24 --limit-test 8 --model small_cnn --batch-size 12 --epochs 1 --schedule linear --final-lr-steps 4)
 bad_input(NAME "unknown recipe" ERR "--recipe: unknown recipe 'airbench': did you mean airbench94?" ARGS --recipe airbench)
 bad_input(NAME "two recipes" ERR "--recipe is given more than once: give one" ARGS --recipe airbench94 --recipe airbench94)
 bad_input(NAME "two config files" ERR "--config is given more than once"
