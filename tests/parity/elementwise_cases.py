@@ -27,6 +27,16 @@ def sigmoid(x):
     return 1.0 / (1.0 + (-x).exp())
 
 
+def celu_bound(alpha):
+    """Four roundings of a value or a slope: alpha, the quotient and the product, and an exponential of two."""
+
+    def bound(inputs, grad, result):
+        quotient = 1.0 + np.abs(inputs["x"]) / alpha  # an error of which the exponential multiplies by
+        return {name: 4.0 * quotient * np.abs(values) for name, values in result.items()}
+
+    return bound
+
+
 def softplus(x, beta):
     """log(1 + exp(beta x)) / beta by way of the greater of the two exponents."""
     scaled = x * beta
@@ -90,6 +100,15 @@ def unary_specs(generator):
             lambda t, b=beta: functional.softplus(t["x"], b),
             unary(lambda x, b=beta: softplus(x, b), lambda x, y, g, b=beta: g * sigmoid(x * b)),
             {"beta": beta},
+        )
+    for alpha in (1.0, 0.25):  # whose inverses f32 holds, which is what PyTorch's gradients take also in f64
+        yield OpSpec(
+            f"celu.{alpha}",
+            "celu",
+            {"x": signed},
+            lambda t, a=alpha: functional.celu(t["x"], a),
+            celu_bound(alpha),
+            {"alpha": alpha},
         )
     yield OpSpec(
         "number_pow",

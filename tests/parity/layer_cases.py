@@ -83,6 +83,7 @@ def other_specs(generator):
         "tanh": "Tanh",
         "sigmoid": "Sigmoid",
         "leaky_relu": "LeakyReLU",
+        "celu.0.25": "CELU",
         "hardswish": "Hardswish",
         "flatten": "Flatten",
         "max_pool2d.3x3_stride2.odd": "MaxPool2d",

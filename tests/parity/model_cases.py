@@ -35,6 +35,8 @@ MODELS = {
     "resnet18": dict(name="resnet18"),
     # Images whose odd rows and columns are left out before each pool.
     "airbench94": dict(name="airbench94", image_size=32, width=0.25),
+    "hiverge": dict(name="airbench94", image_size=32, width=0.25, activation="silu", unit_head=True, norm_momentum=0.4434),
+    "bag_of_tricks": dict(name="bag_of_tricks", image_size=16, width=0.25, ghost_batch=1),
     "airbench95": dict(name="airbench95", image_size=28, in_channels=1, width=0.125),
     "airbench96": dict(name="airbench96", image_size=32, width=0.125),
 }

@@ -1,12 +1,14 @@
 """50 or 25 steps of the recipes of the CIFAR-10 speed run, with all that they have. airbench94: groups of parameters, one of which is frozen on the
 way, warm-up and decay, Nesterov's momentum, label smoothing, Lookahead over weights and running statistics. muon: Newton-Schulz for filters,
-SGD for all else, groups of which one has a schedule of its own.
+SGD for all else, groups of which one has a schedule of its own. hiverge: the same with SiLU, coefficients of its own, weight decay of filters
+and norms that are restored ever more seldom. bag_of_tricks: CELU, batch norm over parts of a batch, a rate that stays low in the end, and an
+average of weights and running statistics.
 
 Truth is PyTorch's f64 run. In f64 each loss must be within LOSS_LIMIT of it, relative to itself. In f32 such a run multiplies rounding by some
 thousands on its way, in PyTorch as here, so that losses, weights and buffers are held to how far PyTorch's own f32 runs stray (model_cases.py).
-Of muon the first losses are held to FIRST_LIMIT as well; then its turns of a quarter of a weight each part PyTorch's own runs in f32 by a
-tenth of the loss.
-Batches are of the classes of drawn patterns, so that losses fall. The schedules of 476 and 200 steps are done in so many.
+Of muon and hiverge the first losses are held to FIRST_LIMIT as well; then turns of a quarter of a weight each part PyTorch's own runs in f32
+by a tenth of the loss.
+Batches are of the classes of drawn patterns, so that losses fall. The schedules of 476, 200, 243 and 970 steps are done in so many.
 """
 
 import copy
@@ -25,9 +27,13 @@ from training_cases import TrainingCase, pooled
 
 BATCH, LOSS_LIMIT = 64, 1e-10
 FIRST_STEPS, FIRST_LIMIT = 5, 1e-5
-MODEL = dict(name="airbench94", image_size=32, width=0.25)
-FREEZE_STEP, SMOOTHING = 15, 0.2
+AIRBENCH = dict(name="airbench94", image_size=32, width=0.25)
+UNIT_HEAD = dict(AIRBENCH, unit_head=True)
+HIVERGE = dict(UNIT_HEAD, activation="silu", norm_momentum=0.4434)
+BAG_OF_TRICKS = dict(name="bag_of_tricks", image_size=32, width=0.125, celu_alpha=0.3, ghost_batch=32)
+FREEZE_STEP, HIVERGE_FREEZE_STEP = 15, 4
 LOOKAHEAD = dict(every=5, decay=0.95, power=3.0)
+EMA = dict(every=5, decay=0.99, warms_up=False)
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,21 @@ class Recipe:
     optimizer: dict
     schedule: dict
     groups_of: Callable  # of the names of parameters; members by their places
+    model: dict
+    smoothing: float = 0.2
     lookahead: dict | None = None
+    ema: dict | None = None
     first_losses: bool = False
+
+    def begin(self):
+        """What the description of a case has beside the network."""
+        return {
+            "clip_norm": 0.0,
+            "label_smoothing": self.smoothing,
+            "schedule": self.schedule,
+            **({"lookahead": self.lookahead} if self.lookahead else {}),
+            **({"ema": self.ema} if self.ema else {}),
+        }
 
 
 def sgd_groups(names):
@@ -51,49 +70,132 @@ def sgd_groups(names):
 
 def muon_groups(names):
     """The same, and the last layer: recipes/muon.toml."""
+    return aux_groups(names, FREEZE_STEP, dict(weight_decay=3.774e-5), dict(lr_factor=12.641509, weight_decay=2.985075e-6))
+
+
+def hiverge_groups(names):
+    """recipes/hiverge.toml."""
+    bias = dict(weight_decay=1.81815e-5, momentum=0.825)
+    head = dict(lr_factor=9.450262, weight_decay=1.92392e-6, momentum=0.825)
+    return aux_groups(names, HIVERGE_FREEZE_STEP, bias, head)
+
+
+def aux_groups(names, freeze_step, bias, head):
     return [
-        dict(parameters=norm_biases(names), weight_decay=3.774e-5),
+        dict(parameters=norm_biases(names), **bias),
         dict(
             parameters=[names.index("0.bias")],
-            weight_decay=3.774e-5,
-            schedule=dict(name="linear", duration=FREEZE_STEP),
-            freeze_step=FREEZE_STEP,
+            schedule=dict(name="linear", duration=freeze_step),
+            freeze_step=freeze_step,
+            **bias,
         ),
-        dict(parameters=[names.index("7.weight")], lr_factor=0.015624, weight_decay=2.415e-3),
+        dict(parameters=[names.index("7.weight")], **head),
     ]
+
+
+def bias_groups(names):
+    """All biases: recipes/bag-of-tricks.toml."""
+    biases = [i for i, name in enumerate(names) if name.endswith("bias")]
+    return [dict(parameters=biases, lr_factor=64.0, weight_decay=5e-4 / 64.0)]
 
 
 def norm_biases(names):
     return [i for i, name in enumerate(names) if ".norm" in name and name.endswith("bias")]
 
 
-RECIPES = (
-    Recipe(
+def average(names_and_values, averages, every, decay, step):
+    """One move behind each `every`-th step, from 1, by the decay of so many; what holds integers is copied."""
+    if step % every:
+        return
+    kept = decay**every
+    for name, value in names_and_values:
+        if value.is_floating_point():
+            averages[name].mul_(kept).add_(value, alpha=1 - kept)
+        else:
+            averages[name].copy_(value)
+
+
+def airbench94(steps):
+    first = steps * 11 // 50
+    return Recipe(
         "airbench94",
-        50,
+        steps,
         dict(name="sgd", lr=1.5, momentum=0.85, nesterov=True, weight_decay=1.330e-3),
-        dict(name="warmup", duration=11, start_factor=0.2, next=dict(name="linear", duration=50 - 11, final_factor=0.07)),
+        dict(
+            name="warmup",
+            duration=first,
+            start_factor=0.2,
+            next=dict(name="linear", duration=steps - first, final_factor=0.07),
+        ),
         sgd_groups,
-        LOOKAHEAD,
-    ),
-    Recipe(
+        AIRBENCH,
+        lookahead=LOOKAHEAD,
+    )
+
+
+def muon(steps):
+    return Recipe(
         "muon",
-        25,
+        steps,
         dict(name="muon", lr=0.24, momentum=0.6, aux_lr=106.0, aux_momentum=0.85, eps=5e-11),
-        dict(name="linear", duration=25),
+        dict(name="linear", duration=steps),
         muon_groups,
+        UNIT_HEAD,
         first_losses=True,
-    ),
-)
+    )
 
 
-def build(seed):
-    """Filters begin as the identity, the head as PyTorch draws it."""
+def hiverge(steps):
+    return Recipe(
+        "hiverge",
+        steps,
+        dict(
+            name="muon",
+            lr=0.205,
+            momentum=0.655,
+            weight_decay=1.6002048e-3,
+            aux_lr=88.0128,
+            eps=5e-11,
+            normalize_every=[2, 15, steps],
+            coefficients=[3.4576, -4.7391, 2.0843],
+        ),
+        dict(name="linear", duration=steps),
+        hiverge_groups,
+        HIVERGE,
+        smoothing=0.09,
+        first_losses=True,
+    )
+
+
+def bag_of_tricks(steps):
+    """Up in a fifth of the steps, down to a tenth in three fifths, and a fifth at that."""
+    up = steps // 5 - 1
+    return Recipe(
+        "bag_of_tricks",
+        steps,
+        dict(name="sgd", lr=1.0, momentum=0.9, nesterov=True, weight_decay=5e-4),
+        dict(
+            name="warmup",
+            duration=up,
+            start_factor=1 / (up + 1),
+            next=dict(name="linear", duration=steps * 3 // 5, final_factor=0.1),
+        ),
+        bias_groups,
+        BAG_OF_TRICKS,
+        ema=EMA,
+    )
+
+
+RECIPES = (airbench94(50), muon(25), hiverge(25), bag_of_tricks(50))
+
+
+def build(model, seed):
+    """Filters of airbench94 begin as the identity, the head as PyTorch draws it or with unit deviation."""
     torch.manual_seed(seed)
-    options = {key: value for key, value in MODEL.items() if key != "name"}
-    twin = make_model(MODEL["name"], **options)
+    options = {key: value for key, value in model.items() if key != "name"}
+    twin = make_model(model["name"], **options)
     for module in twin.modules():
-        if isinstance(module, torch.nn.Conv2d) and module.bias is None:
+        if model["name"] == "airbench94" and isinstance(module, torch.nn.Conv2d) and module.bias is None:
             torch.nn.init.dirac_(module.weight.data[: module.in_channels])
     return twin.double()
 
@@ -112,23 +214,28 @@ def run(recipe, twin, images, labels, groups):
     stepper = make_optimizer(list(parameters), {**recipe.optimizer, "groups": groups}, {"name": "constant"})
     rates = [options["lr"] for options in stepper.optimizer.param_groups]
     schedules = [recipe.schedule] + [group.get("schedule", recipe.schedule) for group in groups]
+    frozen = {group["freeze_step"]: group["parameters"] for group in groups if "freeze_step" in group}
+    averages = {name: value.clone() for name, value in model.state_dict().items()}
     floating = [tensor for tensor in model.state_dict().values() if tensor.is_floating_point()]
     lookahead, losses = Lookahead(floating, **recipe.lookahead) if recipe.lookahead else None, []
     for step in range(recipe.steps):
-        if step == FREEZE_STEP:
-            parameters[names.index("0.bias")].requires_grad = False
+        for index in frozen.get(step, ()):
+            parameters[index].requires_grad = False
         for options, rate, schedule in zip(stepper.optimizer.param_groups, rates, schedules):
             options["lr"] = rate * factor_of(schedule, step)
         stepper.zero_grad()
-        loss = functional.cross_entropy(model(images[step]), labels[step], label_smoothing=SMOOTHING)
+        loss = functional.cross_entropy(model(images[step]), labels[step], label_smoothing=recipe.smoothing)
         loss.backward()
         stepper.step()
         if lookahead:
             lookahead.after_step(step + 1, recipe.steps)
-        losses.append(float(loss))
+        if recipe.ema:
+            average(model.state_dict().items(), averages, recipe.ema["every"], recipe.ema["decay"], step + 1)
+        losses.append(float(loss.detach()))
     if lookahead:
         lookahead.finish()
-    return {"losses": np.array(losses), **{name: np.array(value.double()) for name, value in model.state_dict().items()}}
+    state = averages if recipe.ema else model.state_dict()
+    return {"losses": np.array(losses), **{name: np.array(value.double()) for name, value in state.items()}}
 
 
 def factor_of(schedule, step):
@@ -139,8 +246,31 @@ def factor_of(schedule, step):
     return factor_of(schedule["next"], step - schedule["duration"])
 
 
+def make_case(recipe, twin, dtype, conv_impl, images, labels, expect):
+    groups = recipe.groups_of([name for name, _ in twin.named_parameters()])
+    return TrainingCase(
+        f"recipe.{recipe.name}.{dtype}",
+        {
+            "kind": "training",
+            "model": {**recipe.model, "conv_impl": conv_impl},
+            "optimizer": {**recipe.optimizer, "groups": groups},
+            **recipe.begin(),
+        },
+        {"images": images.astype(NUMPY[dtype]), "labels": labels},
+        expect,
+        {"weights": state_arrays(twin, dtype)},
+    )
+
+
+def losses_off(result, truth):
+    """How far each loss is from the truth, relative to it."""
+    losses = result.tensors["losses"].astype(np.float64)
+    fits = losses.shape == truth["losses"].shape
+    return np.abs(losses - truth["losses"]) / truth["losses"] if fits else np.full(len(truth["losses"]), np.inf)
+
+
 def recipe_cases(recipe):
-    twin = build(7)
+    twin = build(recipe.model, 7)
     images, labels = batches(7, recipe.steps)
     groups, targets = recipe.groups_of([name for name, _ in twin.named_parameters()]), torch.from_numpy(labels)
     truth = run(recipe, twin, torch.from_numpy(images).double(), targets, groups)
@@ -153,37 +283,35 @@ def recipe_cases(recipe):
 
     def judge(dtype):
         def expect(result, trained):
-            losses = result.tensors["losses"].astype(np.float64)
-            fits = losses.shape == (recipe.steps,)
-            off = np.abs(losses - truth["losses"]) / truth["losses"] if fits else np.full(recipe.steps, np.inf)
+            off = losses_off(result, truth)
             if dtype == "f64":
                 yield "a loss", np.max(off) / LOSS_LIMIT, None
             elif recipe.first_losses:
                 yield "a first loss", np.max(off[:FIRST_STEPS]) / FIRST_LIMIT, None
             vectors = [pooled(each) for each in (truth, *peers)]
-            yield from stray_shares(pooled({"losses": losses, **trained}), vectors[0], vectors[1:], dtype)
+            ours = pooled({"losses": result.tensors["losses"].astype(np.float64), **trained})
+            yield from stray_shares(ours, vectors[0], vectors[1:], dtype)
 
         return expect
 
     for dtype, conv_impl in (("f32", "onednn"), ("f64", "auto")):
-        description = {
-            "kind": "training",
-            "model": {**MODEL, "conv_impl": conv_impl},
-            "optimizer": {**recipe.optimizer, "groups": groups},
-            "schedule": recipe.schedule,
-            "clip_norm": 0.0,
-            "label_smoothing": SMOOTHING,
-            **({"lookahead": recipe.lookahead} if recipe.lookahead else {}),
-        }
-        yield TrainingCase(
-            f"recipe.{recipe.name}.{dtype}",
-            description,
-            {"images": images.astype(NUMPY[dtype]), "labels": labels},
-            judge(dtype),
-            {"weights": state_arrays(twin, dtype)},
-        )
+        yield make_case(recipe, twin, dtype, conv_impl, images, labels, judge(dtype))
 
 
 def cases():
     for recipe in RECIPES:
         yield from recipe_cases(recipe)
+
+
+def short_cases(recipes):
+    """In f64 alone, the losses."""
+    for recipe in recipes:
+        twin = build(recipe.model, 7)
+        images, labels = batches(7, recipe.steps)
+        groups = recipe.groups_of([name for name, _ in twin.named_parameters()])
+        truth = run(recipe, twin, torch.from_numpy(images).double(), torch.from_numpy(labels), groups)
+
+        def expect(result, _, truth=truth):
+            yield "a loss", np.max(losses_off(result, truth)) / LOSS_LIMIT, None
+
+        yield make_case(recipe, twin, "f64", "auto", images, labels, expect)

@@ -67,6 +67,7 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
   if (name == "Tanh") return std::make_unique<Tanh>();
   if (name == "Sigmoid") return std::make_unique<Sigmoid>();
   if (name == "LeakyReLU") return std::make_unique<LeakyReLU>(o.at("negative_slope").get<double>());
+  if (name == "CELU") return std::make_unique<CELU>(o.at("alpha").get<double>());
   if (name == "Hardswish") return std::make_unique<Hardswish>();
   if (name == "Dropout") return std::make_unique<Dropout>(o.at("p"));
   if (name == "MaxPool2d") return std::make_unique<MaxPool2d>(pool_options(o));

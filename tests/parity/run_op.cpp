@@ -114,6 +114,7 @@ const std::map<std::string, Op>& ops() {
       {"tanh", [](const CaseFile& f, const json&) { return autograd::tanh(f.at("x")); }},
       {"sigmoid", [](const CaseFile& f, const json&) { return sigmoid(f.at("x")); }},
       {"leaky_relu", [](const CaseFile& f, const json& o) { return leaky_relu(f.at("x"), o.at("negative_slope")); }},
+      {"celu", [](const CaseFile& f, const json& o) { return celu(f.at("x"), o.at("alpha")); }},
       {"hardswish", [](const CaseFile& f, const json&) { return hardswish(f.at("x")); }},
       {"exp", [](const CaseFile& f, const json&) { return exp(f.at("x")); }},
       {"expm1", [](const CaseFile& f, const json&) { return autograd::expm1(f.at("x")); }},

@@ -45,6 +45,11 @@ std::unique_ptr<Optimizer> make_optimizer(const json& o, std::vector<Tensor> par
     options.momentum = o.value("momentum", options.momentum);
     options.weight_decay = o.value("weight_decay", options.weight_decay);
     options.normalize = o.value("normalize", options.normalize);
+    if (o.contains("normalize_every")) {
+      const json& every = o.at("normalize_every");
+      options.normalize_every = {.first = every.at(0), .more = every.at(1), .steps = every.at(2)};
+    }
+    if (o.contains("coefficients")) options.newton_schulz.coefficients = o.at("coefficients");
     options.newton_schulz.eps = o.value("eps", options.newton_schulz.eps);
     options.aux_momentum = o.value("aux_momentum", options.aux_momentum);
     options.aux_weight_decay = o.value("aux_weight_decay", options.aux_weight_decay);

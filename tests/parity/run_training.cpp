@@ -3,6 +3,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/ema.h"
 #include "tests/parity/parity_runner.h"
 
 #include <optional>
@@ -22,6 +23,11 @@ std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
   options.shared_weights = o.value("shared_weights", options.shared_weights);
   options.batch_norm = o.value("batch_norm", options.batch_norm);
   options.width = o.value("width", options.width);
+  options.activation = o.value("activation", options.activation);
+  options.unit_head = o.value("unit_head", options.unit_head);
+  options.celu_alpha = o.value("celu_alpha", options.celu_alpha);
+  options.ghost_batch = o.value("ghost_batch", options.ghost_batch);
+  if (o.contains("norm_momentum")) options.norm_momentum = o.at("norm_momentum");
   options.conv_impl = kernels::parse_conv_impl(o.value("conv_impl", "auto"));
   auto model = layers::make_model(options);
   const NamedTensors weights = layers::read_safetensors(file.stem + ".weights.safetensors").tensors;
@@ -60,6 +66,13 @@ NamedTensors run_training(const CaseFile& file) {
   std::optional<optim::Lookahead> lookahead;
   if (o.contains("lookahead")) lookahead.emplace(model->state_dict(), *optimizer, lookahead_options(o.at("lookahead")));
 
+  std::optional<optim::ExponentialMovingAverage> ema;
+  if (o.contains("ema")) {
+    const json& of_average = o.at("ema");
+    ema.emplace(model->state_dict(), of_average.at("decay"),
+                optim::AverageOptions{.every = of_average.at("every"), .warms_up = of_average.at("warms_up")});
+  }
+
   std::vector<double> losses;
   for (std::int64_t step = 0; step < images.size(0); ++step) {
     optimizer->zero_grad();
@@ -71,10 +84,11 @@ NamedTensors run_training(const CaseFile& file) {
     optimizer->set_lr_factor(schedule->lr_factor(static_cast<double>(step)));
     optimizer->step();
     if (lookahead) lookahead->after_step(step + 1, images.size(0));
+    if (ema) ema->update();
     losses.push_back(loss.item());
   }
   if (lookahead) lookahead->finish();
-  layers::write_safetensors(file.stem + ".trained.safetensors", model->state_dict());
+  layers::write_safetensors(file.stem + ".trained.safetensors", ema ? ema->averages() : model->state_dict());
   return {{"losses", Tensor::from(losses, {images.size(0)})}};
 }
 

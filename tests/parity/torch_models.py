@@ -148,8 +148,9 @@ def resnet18(in_channels=3, image_size=32, classes=10):
 
 
 class AirbenchGroup(nn.Module):
-    def __init__(self, in_channels, out_channels, residual, momentum):
+    def __init__(self, in_channels, out_channels, residual, momentum, activation):
         super().__init__()
+        self.activation = {"gelu": functional.gelu, "silu": functional.silu}[activation]
 
         def norm():
             result = nn.BatchNorm2d(out_channels, eps=1e-12, momentum=momentum)
@@ -164,29 +165,102 @@ class AirbenchGroup(nn.Module):
         self.norm3 = norm() if residual else None
 
     def forward(self, x):
-        x = functional.gelu(self.norm1(functional.max_pool2d(self.conv1(x), 2)))
-        y = functional.gelu(self.norm2(self.conv2(x)))
-        return y if self.conv3 is None else functional.gelu(self.norm3(self.conv3(y)) + x)
+        x = self.activation(self.norm1(functional.max_pool2d(self.conv1(x), 2)))
+        y = self.activation(self.norm2(self.conv2(x)))
+        return y if self.conv3 is None else self.activation(self.norm3(self.conv3(y)) + x)
 
 
 def airbench(widths, residual, momentum):
     """The network of legacy/airbench94.py, 95 and 96 in KellerJordan/cifar10-airbench, with its state dict."""
 
-    def make(in_channels=3, image_size=32, classes=10, width=1.0):
+    def make(
+        in_channels=3, image_size=32, classes=10, width=1.0, activation="gelu", unit_head=False, norm_momentum=momentum
+    ):
         channels = 8 * in_channels
         layers = [nn.Conv2d(in_channels, channels, 2), nn.GELU()]
         layers[0].weight.requires_grad = False
         for wide in widths:
             out = max(1, int(width * wide + 0.5))
-            layers.append(AirbenchGroup(channels, out, residual, momentum))
+            layers.append(AirbenchGroup(channels, out, residual, norm_momentum, activation))
             channels = out
         head = nn.Linear(channels, classes, bias=False)
-        return nn.Sequential(*layers, nn.MaxPool2d((image_size - 1) // 8), nn.Flatten(), head, Scale(1 / 9))
+        if unit_head:
+            head.weight.data /= head.weight.data.std()
+        scale = Scale(1 / channels if unit_head else 1 / 9)
+        return nn.Sequential(*layers, nn.MaxPool2d((image_size - 1) // 8), nn.Flatten(), head, scale)
 
     return make
 
 
+class Celu(nn.CELU):
+    """In f64 by its formula: PyTorch's gradient has 1 / alpha rounded to f32 there."""
+
+    def forward(self, x):
+        if x.dtype != torch.float64:
+            return super().forward(x)
+        return torch.where(x > 0, x, self.alpha * torch.expm1(torch.clamp(x, max=0) / self.alpha))
+
+
+class GhostBatchNorm(nn.BatchNorm2d):
+    """By the statistics of each `part` images one behind another, in training. Running statistics move towards the mean of those of the
+    parts. The weight stays 1. In bag_of_tricks.ipynb of davidcpage/cifar10-fast parts have running statistics of their own, which are
+    averaged before an evaluation: the same numbers, as both averages are linear."""
+
+    def __init__(self, channels, part, momentum=0.1):
+        super().__init__(channels, momentum=momentum)
+        self.part = part
+        self.weight.requires_grad = False
+
+    def forward(self, x):
+        if not self.training or not self.part:
+            return super().forward(x)
+        parts = x.split(self.part)
+        assert all(len(each) == self.part for each in parts)
+        with torch.no_grad():
+            dims = (0, 2, 3)
+            for running, own in (
+                (self.running_mean, [each.mean(dims) for each in parts]),
+                (self.running_var, [each.var(dims) for each in parts]),
+            ):
+                running.lerp_(torch.stack(own).mean(0).to(running.dtype), self.momentum)
+            self.num_batches_tracked += 1
+        return torch.cat(
+            [functional.batch_norm(each, None, None, self.weight, self.bias, True, 0.0, self.eps) for each in parts]
+        )
+
+
+def bag_of_tricks(
+    in_channels=3, image_size=32, classes=10, width=1.0, celu_alpha=0.3, ghost_batch=32, norm_momentum=0.1
+):
+    """The last network of that notebook."""
+    channels = [max(1, int(width * at_one + 0.5)) for at_one in (64, 128, 256, 512)]
+
+    def norm(out):
+        return [GhostBatchNorm(out, ghost_batch, norm_momentum), Celu(celu_alpha)]
+
+    def unit(wide, out, pool=True):
+        return [conv3x3(wide, out, bias=False), *([nn.MaxPool2d(2)] if pool else []), *norm(out)]
+
+    def residual(wide):
+        return Residual(nn.Sequential(*unit(wide, wide, pool=False), *unit(wide, wide, pool=False)))
+
+    whiten = nn.Conv2d(in_channels, 9 * in_channels, 3, padding=1, bias=False)
+    whiten.weight.requires_grad = False
+    first = nn.Conv2d(9 * in_channels, channels[0], 1, bias=False)
+    head = nn.Linear(channels[3], classes, bias=False)
+    return nn.Sequential(
+        OrderedDict(
+            prep=nn.Sequential(whiten, first, *norm(channels[0])),
+            layer1=nn.Sequential(*unit(channels[0], channels[1]), residual(channels[1])),
+            layer2=nn.Sequential(*unit(channels[1], channels[2])),
+            layer3=nn.Sequential(*unit(channels[2], channels[3]), residual(channels[3])),
+            classifier=nn.Sequential(nn.MaxPool2d(image_size // 8), nn.Flatten(), head, Scale(1 / 16)),
+        )
+    )
+
+
 MODELS = {
+    "bag_of_tricks": bag_of_tricks,
     "airbench94": airbench((64, 256, 256), False, 0.4),
     "airbench95": airbench((128, 384, 384), False, 0.4),
     "airbench96": airbench((128, 384, 512), True, 0.1),

@@ -5,9 +5,9 @@ import torch
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 
 
-def newton_schulz(matrix, steps=3, eps=1e-7, dtype=None):
+def newton_schulz(matrix, steps=3, eps=1e-7, dtype=None, coefficients=COEFFICIENTS):
     """zeropower_via_newtonschulz5 there, whose dtype is bf16. Here the norm is taken before products are in `dtype`."""
-    a, b, c = COEFFICIENTS
+    a, b, c = coefficients
     x = (matrix / (matrix.norm() + eps)).to(dtype or matrix.dtype)
     if matrix.size(0) > matrix.size(1):
         x = x.T
@@ -35,14 +35,25 @@ class Muon(torch.optim.Optimizer):
         eps=1e-7,
         dtype=None,
         normalize=True,
+        normalize_every=(1, 0, 1),
+        coefficients=COEFFICIENTS,
     ):
+        """normalize_every: first distance, growth and steps of the run, as cifar10_speedrun.py of hiverge/cifar10-speedrun counts them."""
         self.aux_factor, self.eps, self.dtype, self.normalize = aux_lr / lr, eps, dtype, normalize
+        self.normalize_every, self.coefficients = normalize_every, tuple(coefficients)
+        self.steps_taken = self.last_normalized = 0
         self.of_filters = {"momentum": momentum, "weight_decay": weight_decay}
         self.of_others = {"momentum": aux_momentum, "weight_decay": aux_weight_decay}
         super().__init__(params, {"lr": lr, "momentum": None, "weight_decay": None})
 
     @torch.no_grad()
     def step(self, closure=None):
+        self.steps_taken += 1
+        first, more, steps = self.normalize_every
+        is_due = self.steps_taken - self.last_normalized >= first + int(more * (self.steps_taken / steps))
+        self.normalizes = self.normalize and is_due
+        if is_due:
+            self.last_normalized = self.steps_taken
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
@@ -62,7 +73,9 @@ class Muon(torch.optim.Optimizer):
         if not is_filter:
             parameter.add_(direction, alpha=-lr * self.aux_factor)
             return
-        if self.normalize:
+        if self.normalizes:
             parameter.mul_(len(parameter) ** 0.5 / parameter.norm())
-        update = newton_schulz(direction.reshape(len(parameter), -1), eps=self.eps, dtype=self.dtype)
+        update = newton_schulz(
+            direction.reshape(len(parameter), -1), eps=self.eps, dtype=self.dtype, coefficients=self.coefficients
+        )
         parameter.mul_(1 - lr * decay).add_(update.view(parameter.shape), alpha=-lr)
