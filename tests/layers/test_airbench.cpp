@@ -1,6 +1,7 @@
 // The networks of the CIFAR-10 speed runs: names, shapes, sizes, and what is computed in which order.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/summary.h"

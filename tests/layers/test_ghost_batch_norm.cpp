@@ -1,6 +1,7 @@
 // Batch norm over parts of a batch, against a batch norm for each part.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/activation.h"
 #include "tandem/layers/fusion.h"
 #include "tandem/layers/layers.h"
 #include "tests/kernels/image_support.h"
