@@ -277,7 +277,7 @@ MUTATIONS = [
     ("data/stratified_split.cpp", "key.below(draws++,", "key.below(draws,"),
     ("data/stratified_split.cpp", "part_labels[i] = labels[number];", "part_labels[i] = labels[i];"),
     # averages, random layers
-    ("optim/ema.cpp", "(1.0 + t) / (10.0 + t)", "(1.0 + t) / (9.0 + t)"),
+    ("optim/ema.cpp", "(1.0 + moves) / (10.0 + moves)", "(1.0 + moves) / (9.0 + moves)"),
     ("optim/ema.cpp", "if (is_known) average.copy_from(value);", ""),
     ("optim/ema.cpp", "if (!is_floating(now.dtype()) || !is_averaged_[i]) {", "if (!is_floating(now.dtype())) {"),
     ("optim/ema.cpp", "if (!is_known) unsettled_ = taken;", ""),
