@@ -270,7 +270,7 @@ bad_input(NAME "an alpha that is no number" ERR "--celu-alpha nan: must be finit
 bad_input(NAME "alpha of another network" ERR "--celu-alpha 0.5: of no use with --model resnet9, only with --model bag_of_tricks"
   ARGS --model resnet9 --celu-alpha 0.5)
 bad_input(NAME "a negative ghost batch" ERR "--ghost-batch -1: must be at least 0" ARGS --model bag_of_tricks --ghost-batch -1)
-bad_input(NAME "a ghost batch that does not divide" ERR "--ghost-batch 5: the 12 images that a rank of 1 has of a batch"
+bad_input(NAME "a ghost batch that does not divide" ERR "--ghost-batch 5: the 12 images that a rank of"
   ARGS --dataset synthetic --limit-train 24 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 5 --batch-size 12)
 bad_input(NAME "a ghost batch and an incomplete last batch" ERR "--ghost-batch 4: the 6 images of an epoch's last batch" "--drop-last"
   ARGS --dataset synthetic --limit-train 30 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 4 --batch-size 12)
@@ -285,7 +285,7 @@ bad_input(NAME "norms restored never" ERR "--normalize-every 0: give a number of
 bad_input(NAME "coefficients that are two" ERR "--newton-schulz 1,2: give three numbers" ARGS --optimizer muon --newton-schulz 1,2)
 bad_input(NAME "coefficients that are no numbers" ERR "--newton-schulz 1,2,inf: give three numbers" ARGS --optimizer muon --newton-schulz 1,2,inf)
 bad_input(NAME "no images to whiten by" ERR "--whitening-images 0: must be at least 1" ARGS --model airbench94 --whitening-images 0)
-bad_input(NAME "a low rate for longer than the run" ERR "--final-lr-steps 4:" "the 2 of the run"
+bad_input(NAME "a low rate for longer than the run" ERR "--final-lr-steps 4:" "of the run"
   ARGS --dataset synthetic --limit-train 24 --limit-test 8 --model small_cnn --batch-size 12 --epochs 1 --schedule linear --final-lr-steps 4)
 bad_input(NAME "unknown recipe" ERR "--recipe: unknown recipe 'airbench': did you mean airbench94?" ARGS --recipe airbench)
 bad_input(NAME "two recipes" ERR "--recipe is given more than once: give one" ARGS --recipe airbench94 --recipe airbench94)
