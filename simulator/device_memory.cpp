@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <map>
@@ -25,6 +26,8 @@ constexpr std::size_t kGap = 256;  // between allocations, so that running over 
 constexpr int kMaxDevices = 8;
 
 std::int64_t allocations_until_failure = 0;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 class Arena {
  public:
@@ -53,9 +56,11 @@ class Arena {
     return static_cast<int>(static_cast<std::size_t>(static_cast<const char*>(address) - base_) / device_bytes_);
   }
 
-  void* allocate(int device, std::size_t bytes, std::size_t alignment = 256) {
-    if (used_[device] + bytes > settings().memory_bytes) return nullptr;
-    const std::size_t needed = (bytes + kGap + 255) / 256 * 256;
+  /// `is_import`: of another process, which counts it.
+  void* allocate(int device, std::size_t bytes, std::size_t alignment = 256, bool whole_pages = false,
+                 bool is_import = false) {
+    if (!is_import && used_[device] + bytes > settings().memory_bytes) return nullptr;
+    const std::size_t needed = round_up(bytes + kGap, whole_pages ? kPage : 256);
     for (auto hole = holes_.lower_bound(base_ + static_cast<std::size_t>(device) * device_bytes_);
          hole != holes_.end() && device_of(hole->first) == device; ++hole) {
       const std::size_t skipped = (alignment - reinterpret_cast<std::uintptr_t>(hole->first) % alignment) % alignment;
@@ -69,7 +74,11 @@ class Arena {
       if (rest > 0) holes_[start + needed] = rest;
       mark_unusable_until(device, start + needed);
       blocks_[start] = bytes;
-      used_[device] += bytes;
+      if (whole_pages) files_[start] = -1;
+      if (is_import)
+        imported_.insert(start);
+      else
+        used_[device] += bytes;
       return start;
     }
     return nullptr;
@@ -85,10 +94,19 @@ class Arena {
     const auto block = blocks_.find(start);
     if (block == blocks_.end()) return false;
     const int device = device_of(start);
-    used_[device] -= block->second;
+    if (imported_.erase(start) == 0) used_[device] -= block->second;
+    std::size_t unit = 256;
+    if (const auto pages = files_.find(start); pages != files_.end()) {
+      unit = kPage;
+      if (pages->second >= 0) {
+        map_pages(start, block->second, -1);
+        close(pages->second);
+      }
+      files_.erase(pages);
+    }
     if (managed_.erase(start) != 0 && key_ > 0) pkey_mprotect(start, block->second, PROT_READ | PROT_WRITE, key_);
     retired_.erase(start);
-    std::size_t size = (block->second + kGap + 255) / 256 * 256;
+    std::size_t size = round_up(block->second + kGap, unit);
     blocks_.erase(block);
     auto next = holes_.lower_bound(start);
     if (next != holes_.end() && next->first == start + size && device_of(next->first) == device) {
@@ -104,6 +122,38 @@ class Arena {
     }
     holes_[start] = size;
     return true;
+  }
+
+  /// Brings the pages of an allocation into a file, if they are not in one.
+  int file_of(char* start) {
+    const auto pages = files_.find(start);
+    if (pages == files_.end()) return -1;
+    const std::size_t bytes = blocks_.at(start);
+    if (pages->second >= 0 || imported_.count(start) != 0) return pages->second;
+    const int file = memfd_create("tandem simulated GPU", MFD_CLOEXEC);
+    const DeviceAccess access;
+    const bool is_full = file >= 0 && ftruncate(file, static_cast<off_t>(round_up(bytes, kPage) + kPage)) == 0 &&
+                         write_all(file, start, bytes) && map_pages(start, bytes, file);
+    if (!is_full) {
+      if (file >= 0) close(file);
+      return -1;
+    }
+    pages->second = file;
+    return file;
+  }
+  /// An allocation whose pages are those of a file, which it keeps.
+  void* import(int device, int file, std::size_t bytes) {
+    auto* const start = static_cast<char*>(allocate(device, bytes, kPage, true, true));
+    if (start == nullptr) return nullptr;
+    if (map_pages(start, bytes, file)) {
+      files_[start] = file;
+      return start;
+    }
+    release(start);
+    return nullptr;
+  }
+  bool is_imported(const void* start) const {
+    return imported_.count(static_cast<char*>(const_cast<void*>(start))) != 0;
   }
 
   /// The allocation that begins at or last before the address on its device, or null.
@@ -139,12 +189,32 @@ class Arena {
     marked = until;
   }
 
+  static bool write_all(int file, const char* from, std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t more = pwrite(file, from + done, bytes - done, static_cast<off_t>(done));
+      if (more <= 0) return false;
+      done += static_cast<std::size_t>(more);
+    }
+    return true;
+  }
+
+  /// Puts pages of a file, or new ones of this process alone, in the place of an allocation's.
+  bool map_pages(char* start, std::size_t bytes, int file) {
+    const std::size_t length = round_up(bytes, kPage);
+    const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+    if (mmap(start, length, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file, 0) == MAP_FAILED) return false;
+    if (key_ > 0) pkey_mprotect(start, length, PROT_READ | PROT_WRITE, key_);
+    mark_unusable(start + bytes, length - bytes);
+    return true;
+  }
+
   std::size_t device_bytes_, bytes_ = 0;
   char* base_ = nullptr;
   char* marked_end_[kMaxDevices] = {};
   int key_ = -1;
   std::map<char*, std::size_t> holes_, blocks_;
-  std::set<char*> managed_, retired_;
+  std::set<char*> managed_, retired_, imported_;
+  std::map<char*, int> files_;  // of allocations of whole pages; -1: in none
   std::size_t used_[kMaxDevices] = {};
 };
 
@@ -180,6 +250,26 @@ void* allocate_device_memory(int device, std::size_t bytes) {
   make_like_new(start, bytes);
   return start;
 }
+
+void* allocate_whole_pages(int device, std::size_t bytes) {
+  if (allocations_until_failure > 0 && --allocations_until_failure == 0) return nullptr;
+  void* const start = arena().allocate(device, bytes, kPage, true);
+  if (start == nullptr) return nullptr;
+  make_like_new(start, bytes);
+  return start;
+}
+
+int file_of_device_memory(void* start) { return arena().file_of(static_cast<char*>(start)); }
+
+void* import_device_memory(int device, int file, std::size_t bytes) {
+  void* const start = arena().import(device, file, bytes);
+  if (start == nullptr) return nullptr;
+  mark_usable(start, bytes);
+  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kLongAgo);
+  return start;
+}
+
+bool is_imported(const void* start) { return arena().is_imported(start); }
 
 void* allocate_managed_memory(int device, std::size_t bytes) {
   bytes = (bytes + kPage - 1) / kPage * kPage;  // protection is by page

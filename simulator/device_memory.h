@@ -13,6 +13,18 @@ namespace tandem::simulator {
 /// has no more, or where fail_allocation() says so.
 void* allocate_device_memory(int device, std::size_t bytes);
 
+/// The same in pages that no other allocation has a part of: what other processes may be given.
+void* allocate_whole_pages(int device, std::size_t bytes);
+
+/// The file that the memory of such an allocation lives in from now on, so that other processes can map it, with a page
+/// of zeros behind its pages; -1 where
+/// there is none to be had, or `start` does not begin such an allocation.
+int file_of_device_memory(void* start);
+/// Maps the first `bytes` bytes of such a file as memory of `device`, which counts as written; null where that fails.
+void* import_device_memory(int device, int file, std::size_t bytes);
+/// Whether an allocation is another process's; it is free_device_memory() that takes it away again.
+bool is_imported(const void* start);
+
 /// The same for memory that the host may touch as well: whole pages, counted as written.
 void* allocate_managed_memory(int device, std::size_t bytes);
 

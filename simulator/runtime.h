@@ -9,6 +9,10 @@
 #include <memory>
 #include <vector>
 
+namespace tandem::simulator {
+class SharedPage;
+}
+
 struct CUstream_st {
   tandem::simulator::StreamState* state;
 };
@@ -20,6 +24,9 @@ struct CUevent_st {
   std::vector<std::size_t> captured_last;               // the stream's nodes then
   bool timed = true;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;  // when the stream came to it
+  bool is_interprocess = false;                                 // may be opened by other processes
+  std::shared_ptr<tandem::simulator::SharedPage> shared;        // with those that have it; null where nobody has
+  bool is_imported = false;                                     // of another process
 };
 
 namespace tandem::simulator {

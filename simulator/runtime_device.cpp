@@ -114,6 +114,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       *value = static_cast<int>(kSharedLimit);
       return cudaSuccess;
     case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrIpcEventSupport:
       *value = 1;
       return cudaSuccess;
     case cudaDevAttrClockRate:
@@ -123,6 +124,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       return cudaSuccess;
   }
   return note(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!device_exists(device) || !device_exists(peer)) return note(cudaErrorInvalidDevice);
+  *can = device != peer && settings().ipc ? 1 : 0;
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize(TandemWhere where) {
@@ -172,6 +179,10 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
+    case cudaErrorDeviceUninitialized:
+      return "cudaErrorDeviceUninitialized";
+    case cudaErrorMapBufferObjectFailed:
+      return "cudaErrorMapBufferObjectFailed";
     case cudaErrorInvalidResourceHandle:
       return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady:
@@ -217,6 +228,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no simulated device (TANDEM_SIMULATOR_DEVICES is 0)";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorDeviceUninitialized:
+      return "invalid device context";
+    case cudaErrorMapBufferObjectFailed:
+      return "mapping of buffer object failed";
     case cudaErrorInvalidResourceHandle:
       return "invalid resource handle";
     case cudaErrorNotReady:

@@ -2,6 +2,7 @@
 #include "tandem/simulator/capture.h"
 #include "tandem/simulator/device_memory.h"
 #include "tandem/simulator/fault.h"
+#include "tandem/simulator/ipc.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/simulator/settings.h"
 #include "tandem/simulator/shadow.h"
@@ -78,6 +79,14 @@ void copy_now(void* to, const void* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
 }
 
+/// CUDA says nothing of what happens then to those that still read it.
+void check_open_elsewhere(void* start) {
+  if (const int times = take_back_export(start); times > 0)
+    fault(FaultKind::out_of_bounds,
+          fmt::format("{} is freed while it is open {} times in other processes: cudaIpcCloseMemHandle comes first",
+                      describe_device_address(reinterpret_cast<std::uintptr_t>(start)), times));
+}
+
 /// What a program gets wrong if it changes or frees pageable memory right after a copy from it: CUDA "might" have read
 /// it by then, or stage it later. Memory that is gone cannot be compared directly; the kernel copies what is there.
 void check_unchanged(const char* from, const std::vector<char>& staged) {
@@ -149,14 +158,15 @@ void check_pinned(const void* start) {
     fault(FaultKind::host_pointer, "the pinned host memory that the graph copies from or to has been freed");
 }
 
-cudaError_t allocate(void** start, std::size_t bytes) {
+cudaError_t allocate(void** start, std::size_t bytes, bool whole_pages = false) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   if (bytes == 0) {
     *start = nullptr;
     return cudaSuccess;
   }
   const std::lock_guard lock(runtime_mutex());
-  *start = allocate_device_memory(current_device(), bytes);
+  *start =
+      whole_pages ? allocate_whole_pages(current_device(), bytes) : allocate_device_memory(current_device(), bytes);
   return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
@@ -200,7 +210,7 @@ void tandem::simulator::overwrite_pinned_memory(unsigned char value) {
 cudaError_t cudaMalloc(void** start, std::size_t bytes) {
   const std::lock_guard lock(runtime_mutex());
   if (const cudaError_t status = check_waiting("cudaMalloc", 0); status != cudaSuccess) return note(status);
-  return allocate(start, bytes);
+  return allocate(start, bytes, true);
 }
 
 cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned) {
@@ -234,7 +244,7 @@ cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
   StreamState& state = state_of(stream);
   if (const cudaError_t status = check_stream(state, "cudaFreeAsync", site); status != cudaSuccess) return note(status);
   if (state.capture != nullptr) return note(free_in_graph(state, start, site));
-  if (allocation_bytes(start) == 0) return note(cudaErrorInvalidValue);
+  if (allocation_bytes(start) == 0 || is_imported(start)) return note(cudaErrorInvalidValue);
   if (GraphBlock* const block = graph_block(start); block != nullptr) {
     if (!block->live) return note(cudaErrorInvalidValue);
     block->live = false;
@@ -246,6 +256,7 @@ cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
   }
   timeline().enqueue(state, "cudaFreeAsync", site, [start] {
     check_order_of_free(start);
+    check_open_elsewhere(start);
     keep_in_pool(device_of(start), used_bytes(pool_of_device(device_of(start))));
     free_device_memory(start);
   });

@@ -1,13 +1,16 @@
 // The simulated CUDA runtime: streams, events, launches.
 #include "tandem/simulator/capture.h"
 #include "tandem/simulator/engine.h"
+#include "tandem/simulator/ipc.h"
 #include "tandem/simulator/run.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 namespace tandem::simulator {
@@ -18,6 +21,11 @@ namespace {
 std::map<const void*, int>& shared_limits() {
   static std::map<const void*, int> limits;
   return limits;
+}
+
+/// Another process's event.
+bool has_passed(const CUevent_st& event) {
+  return event.shared->number(kPassed).load() - event.shared->number(kRecorded).load() >= 0;
 }
 
 /// The answer to a query. One that says yes tells the host as much as a wait; one that says no moves deferred work on.
@@ -132,6 +140,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const SiteId site = site_id(where);
   if (const cudaError_t status = check_stream(state, "cudaStreamWaitEvent", site); status != cudaSuccess)
     return note(status);
+  if (event->is_imported) {
+    timeline().enqueue(
+        state, "cudaStreamWaitEvent", site, [] {},
+        [page = event->shared, recorded = event->shared->number(kRecorded).load()] {
+          return page->number(kPassed).load() - recorded >= 0;
+        });
+    return cudaSuccess;
+  }
   if (event->capture != nullptr) return note(wait_for_captured(state, *event, site));
   if (!event->recorded) return cudaSuccess;
   if (state.capture != nullptr) {
@@ -157,8 +173,11 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  const bool is_interprocess = (flags & cudaEventInterprocess) != 0, timed = (flags & cudaEventDisableTiming) == 0;
+  if (is_interprocess && timed) return note(cudaErrorInvalidValue);
   *event = new CUevent_st;
-  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
+  (*event)->timed = timed;
+  (*event)->is_interprocess = is_interprocess;
   return cudaSuccess;
 }
 
@@ -173,15 +192,22 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
+  if (event->is_imported) return note(cudaErrorNotSupported);  // CUDA would
   StreamState& state = state_of(stream);
   if (const cudaError_t status = check_stream(state, "cudaEventRecord", 0); status != cudaSuccess) return note(status);
   event->capture = state.capture;
   event->captured_last = state.captured_last;
   if (state.capture != nullptr) return cudaSuccess;
   event->time = std::make_shared<std::chrono::steady_clock::time_point>();
-  timeline().enqueue(state, "cudaEventRecord", 0, [time = event->time] { *time = std::chrono::steady_clock::now(); });
+  const int times = event->shared != nullptr ? event->shared->number(kRecorded).load() + 1 : 0;
+  if (event->shared != nullptr) event->shared->number(kRecorded).store(times);
+  timeline().enqueue(state, "cudaEventRecord", 0, [time = event->time, page = event->shared, times] {
+    *time = std::chrono::steady_clock::now();
+    if (page != nullptr) page->number(kPassed).store(times);
+  });
   event->clock = timeline().record(state);
   event->recorded = true;
+  if (event->shared != nullptr) pass_soon(event->clock);
   return cudaSuccess;
 }
 
@@ -189,6 +215,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_waits;
+  if (event->is_imported) {
+    while (!has_passed(*event)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return cudaSuccess;
+  }
   if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventSynchronize", site_id(where));
       status != cudaSuccess)
     return note(status);
@@ -200,6 +230,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_queries;
+  if (event->is_imported) return has_passed(*event) ? cudaSuccess : cudaErrorNotReady;
   if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventQuery", site_id(where));
       status != cudaSuccess)
     return note(status);

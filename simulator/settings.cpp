@@ -59,6 +59,11 @@ Settings from_environment() {
   constexpr const char* kMemory = "TANDEM_SIMULATOR_MEMORY";
   if (const std::string_view memory = variable(kMemory); !memory.empty())
     result.memory_bytes = parse_number<std::size_t>(kMemory, memory, 1);
+  constexpr const char* kIpc = "TANDEM_SIMULATOR_IPC";
+  if (const std::string_view ipc = variable(kIpc); !ipc.empty()) {
+    if (ipc != "on" && ipc != "off") refuse(kIpc, ipc, "on or off");
+    result.ipc = ipc == "on";
+  }
   result.coverage_file = variable("TANDEM_SIMULATOR_COVERAGE");
   result.lint_file = variable("TANDEM_SIMULATOR_LINT");
   result.lint = !result.lint_file.empty();

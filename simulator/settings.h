@@ -20,6 +20,7 @@ struct Settings {
   int devices = 1;                                  // how many GPUs there are
   int multiprocessors = 132;                        // of each GPU
   std::size_t memory_bytes = std::size_t{8} << 30;  // of each GPU
+  bool ipc = true;                                  // other processes may open this one's memory, and it theirs
   bool lint = false;                                // count sectors and wavefronts of memory requests
   std::string coverage_file;                        // gets the kernels that ran and their blocks; empty: none
   std::string lint_file;                            // gets the lint table at exit; empty: none
@@ -31,6 +32,7 @@ struct Settings {
 ///   TANDEM_SIMULATOR_DEVICES          number of GPUs; 0 for none
 ///   TANDEM_SIMULATOR_MULTIPROCESSORS  of each GPU
 ///   TANDEM_SIMULATOR_MEMORY           bytes of each GPU
+///   TANDEM_SIMULATOR_IPC              on | off: memory of other processes can be opened
 ///   TANDEM_SIMULATOR_COVERAGE         file to add kernels and the sizes of their blocks to
 ///   TANDEM_SIMULATOR_LINT             file to write the lint table to
 /// A value that is none of these throws std::runtime_error.

@@ -37,6 +37,7 @@ struct Work {
   Clock clock;                     // of what must be done before, itself included
   std::uint64_t first_serial = 0;  // set when it runs
   std::function<void()> run;
+  std::function<bool()> may_begin;  // by what another process has done; null: it need not do anything
 };
 
 struct Capture;  // capture.h
@@ -61,7 +62,8 @@ class Timeline {
 
   /// Adds work to a stream, and runs it at once unless streams are deferred. What the work throws comes out of here, or
   /// of the call that waits for it.
-  void enqueue(StreamState& stream, std::string name, SiteId where, std::function<void()> run);
+  void enqueue(StreamState& stream, std::string name, SiteId where, std::function<void()> run,
+               std::function<bool()> may_begin = nullptr);
 
   /// What an event stands for: all work of the stream so far.
   Clock record(StreamState& stream) const { return stream.clock; }
@@ -71,6 +73,12 @@ class Timeline {
   void synchronize(const Clock& clock);
   void synchronize(StreamState& stream);
   void synchronize_all();
+  /// Runs of what must run as much as waits for no other process; true if that was all. The host knows nothing of it.
+  bool run_towards(const Clock& clock) {
+    while (!is_done(clock))
+      if (!run_one(&clock)) return false;
+    return true;
+  }
   bool is_done(const Clock& clock) const;
   /// Runs one piece of deferred work, if there is any: a host that polls sees its streams move on.
   void advance() { run_one(nullptr); }
@@ -86,6 +94,7 @@ class Timeline {
   void run(const std::shared_ptr<Work>& work);
   void synchronize_work(const Clock& clock);
   bool may_run(const Work& work) const;
+  bool waits_for_process() const;
   bool run_one(const Clock* needed);
   const Work* find(std::uint64_t serial) const;
 

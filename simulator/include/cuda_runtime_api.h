@@ -21,6 +21,8 @@ enum cudaError {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorDeviceUninitialized = 201,
+  cudaErrorMapBufferObjectFailed = 205,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
@@ -84,6 +86,7 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
   cudaDevAttrMemoryPoolsSupported = 115,
+  cudaDevAttrIpcEventSupport = 125,
 };
 
 enum cudaMemoryType {
@@ -128,6 +131,8 @@ constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0;
 constexpr unsigned cudaEventBlockingSync = 1;
 constexpr unsigned cudaEventDisableTiming = 2;
+constexpr unsigned cudaEventInterprocess = 4;
+constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 constexpr unsigned cudaHostAllocDefault = 0;
 constexpr unsigned cudaHostAllocPortable = 1;
 constexpr unsigned cudaEventWaitDefault = 0;
@@ -154,6 +159,15 @@ enum cudaGraphNodeType {
   cudaGraphNodeTypeMemFree = 11,
 };
 
+struct cudaIpcMemHandle_st {
+  char reserved[64];
+};
+using cudaIpcMemHandle_t = cudaIpcMemHandle_st;
+struct cudaIpcEventHandle_st {
+  char reserved[64];
+};
+using cudaIpcEventHandle_t = cudaIpcEventHandle_st;
+
 using TandemWhere = std::source_location;
 
 // Devices.
@@ -162,6 +176,7 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceSynchronize(TandemWhere where = TandemWhere::current());
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
@@ -217,6 +232,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event, TandemWhere where = TandemWhere::current());
 cudaError_t cudaEventQuery(cudaEvent_t event, TandemWhere where = TandemWhere::current());
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+
+// Memory and events of other processes of this host: docs/simulator.md tells what is checked.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* start);
+cudaError_t cudaIpcOpenMemHandle(void** start, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* start, TandemWhere where = TandemWhere::current());
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle);
 
 // Captures and graphs: docs/simulator.md tells where they are stricter than CUDA's. simulator/graph.h shows what is in
 // one.
