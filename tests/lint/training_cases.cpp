@@ -14,6 +14,7 @@
 #include "tandem/kernels/optimizer/rmsprop.h"
 #include "tandem/kernels/optimizer/sgd.h"
 #include "tandem/kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/combine_buffers.h"
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/reduce/sum_to.h"
 #include "tandem/optim/by_name.h"
@@ -24,6 +25,13 @@
 namespace tandem::test {
 
 namespace {
+
+/// Where they begin, on the GPU.
+Tensor addresses_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::int64_t> addresses;
+  for (const Tensor& tensor : tensors) addresses.push_back(reinterpret_cast<std::intptr_t>(tensor.raw_data()));
+  return Tensor::from(addresses, {static_cast<std::int64_t>(addresses.size())}).to(kGpu);
+}
 
 std::vector<LintCase> reductions() {
   std::vector<LintCase> cases;
@@ -44,6 +52,16 @@ std::vector<LintCase> reductions() {
     cases.push_back({"column sums of " + describe(matrix), [=] { kernels::sum_to(matrix, Out(row)); }});
     cases.push_back({"row sums of " + describe(matrix), [=] { kernels::sum_to(matrix, Out(column)); }});
     cases.push_back({"rows added, " + describe(matrix), [=] { kernels::add_rows(matrix, 2.0, Out(row)); }});
+    const std::vector<Tensor> buffers{matrix, ones(matrix.shape(), dtype)};
+    const Tensor addresses = addresses_of(buffers), combined = ones(matrix.shape(), dtype);
+    cases.push_back({"buffers combined, " + describe(matrix), [=] {
+                       kernels::cuda::combine_buffers(current_stream(combined.device()),
+                                                      {.buffers = static_cast<const void* const*>(addresses.raw_data()),
+                                                       .buffer_count = static_cast<int>(buffers.size()),
+                                                       .count = combined.numel(),
+                                                       .dtype = dtype},
+                                                      kernels::Combination::sum, 2.0, Out(combined).raw_data());
+                     }});
   }
   return cases;
 }
