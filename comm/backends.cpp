@@ -54,8 +54,8 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
   for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
-  const NativeOptions options =
-      run_agreed(mpi, [&] { return native_options("native", request.algorithm, request.network); });
+  NativeOptions options = run_agreed(mpi, [&] { return native_options("native", request.algorithm, request.network); });
+  options.device = request.device;
   auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport(), options);
   if (request.algorithm == "shared-memory") {
     if (mpi.local_size() < mpi.size())
@@ -144,6 +144,8 @@ constexpr CollectiveWays kNcclWays{"ncclSend",           "ncclRecv",           "
                                    "ncclSend, ncclRecv", "ncclSend, ncclRecv", "ncclReduceScatter",
                                    "ncclSend, ncclRecv", "MPI_Ibarrier"};
 constexpr std::string_view kStaged = "by way of pinned host memory";
+constexpr std::string_view kNativeOnGpus =
+    "through GPU memory that the ranks of a host share (CUDA IPC), others and messages by way of pinned host memory";
 constexpr std::string_view kPolled = "in polls and waits, or by --comm-progress thread";
 
 constexpr BackendEntry kBackends[] = {
@@ -151,7 +153,7 @@ constexpr BackendEntry kBackends[] = {
     {"self", "one process", "", nothing, "", make_self, &kSelfWays, kStaged, "nothing is under way"},
     {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi, &kMpiWays, kStaged, kPolled},
     {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native,
-     &kNativeWays, kStaged, kPolled, "ring"},
+     &kNativeWays, kNativeOnGpus, kPolled, "ring"},
     {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads, &kNativeWays,
      kStaged, kPolled},
     {"gloo", "the Gloo library's collectives, over TCP", "MPI and Gloo", missing_mpi_or_gloo, "mpi", make_gloo,

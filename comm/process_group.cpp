@@ -44,7 +44,7 @@ Tensor row_major(CollectiveKind kind, const Tensor& tensor) {
 std::unique_ptr<Work> ProcessGroup::start(const TensorCollective& collective) {
   check_collective(collective, place());
   const Device device = collective.tensors.device();
-  if (!backend_->takes(device)) {
+  if (!backend_->takes(device, collective.kind)) {
     return staging_.enqueue(collective.tensors, [this, collective](const StagedTensors& host) {
       TensorCollective staged = collective;
       staged.tensors = host;
@@ -59,7 +59,7 @@ void ProcessGroup::run(const TensorCollective& collective) {
   check_collective(collective, place());
   staging_.start_all();
   const Device device = collective.tensors.device();
-  if (backend_->takes(device)) return run_collective(backend_->on(device), collective);
+  if (backend_->takes(device, collective.kind)) return run_collective(backend_->on(device), collective);
   HostStaging::run(collective.tensors, [&](const StagedTensors& host) {
     TensorCollective staged = collective;
     staged.tensors = host;

@@ -25,9 +25,11 @@ struct WatchOptions;
 /// dtypes and arguments. Tensors are dense, on any device; elements are matched by their order in memory, so strides
 /// must be alike on all ranks as well. Nothing is recorded: a tensor that requires a gradient is refused while
 /// recording, as Tensor refuses raw writes and copies. Backends that know host memory only get device tensors by way of
-/// pinned memory; results are there for what is enqueued on the current stream afterwards. One thread at a time may use
-/// a group, and works must not outlive it. A wait moves on the works of its own group: where several groups have some
-/// under way, all ranks wait for these groups in one order, or poll. Errors are thrown as tandem::Error.
+/// pinned memory; results are there for what is enqueued on the current stream afterwards. Between GPUs that share
+/// memory (backend native, GroupOptions::device) a collective's tensors are on those GPUs on all ranks, or on none. One
+/// thread at a time may use a group, and works must not outlive it. A wait moves on the works of its own group: where
+/// several groups have some under way, all ranks wait for these groups in one order, or poll. Errors are thrown as
+/// tandem::Error.
 ///
 /// Each operation has a form that returns at once (`_async`): its tensors are busy until the work is complete. Several
 /// may be under way. Where the others return a result, these write it: what is written has the dtype and device of what

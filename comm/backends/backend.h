@@ -39,8 +39,9 @@ class Backend {
 
   virtual std::string_view name() const = 0;
   virtual Place place() const = 0;
-  /// True if it works on memory of this device; tensors of other devices are brought to host memory first.
-  virtual bool takes(Device device) const { return device.type == DeviceType::cpu; }
+  /// True if it does this on memory of this device; tensors of other devices are brought to host memory first. The same
+  /// on all ranks, for the device that each of them computes on.
+  virtual bool takes(Device device, CollectiveKind) const { return device.type == DeviceType::cpu; }
   /// What works on memory of a device that this backend takes: itself, or another backend that it holds.
   virtual Backend& on(Device) { return *this; }
   /// True if it reduces f16 and bf16 itself: added in f32 and rounded once.

@@ -264,7 +264,7 @@ class WatchedBackend final : public Backend {
 
   std::string_view name() const override { return backend_.name(); }
   Place place() const override { return backend_.place(); }
-  bool takes(Device device) const override { return backend_.takes(device); }
+  bool takes(Device device, CollectiveKind kind) const override { return backend_.takes(device, kind); }
   bool reduces_half(CollectiveKind kind) const override { return backend_.reduces_half(kind); }
 
   Backend& on(Device device) override {

@@ -27,7 +27,7 @@ class ProgressBackend final : public Backend {
 
   std::string_view name() const override { return backend_->name(); }
   Place place() const override { return backend_->place(); }
-  bool takes(Device device) const override { return backend_->takes(device); }
+  bool takes(Device device, CollectiveKind kind) const override { return backend_->takes(device, kind); }
   bool reduces_half(CollectiveKind kind) const override { return backend_->reduces_half(kind); }
 
   std::unique_ptr<Work> start(const Collective& collective) override {

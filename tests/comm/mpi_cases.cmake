@@ -31,7 +31,8 @@ endfunction()
 
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
-  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
+  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/device_window.cpp
+  ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
   ${directory}/unreadable_memory.cpp   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
@@ -132,6 +133,39 @@ set_property(TEST "comm: ranks that cannot read each other's memory copy twice, 
   "comm: ranks whose data others cannot read copy them twice, and say so once"
   "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
+# GPUs that read each other's memory, and what is said where they cannot.
+if(TANDEM_CUDA_IS_SIMULATED)
+  tandem_mpi_test(NAME "comm: device memory is shared in random order, as late as streams allow" RANKS 3
+    COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[device window]")
+  set_property(TEST "comm: device memory is shared in random order, as late as streams allow" APPEND PROPERTY
+    ENVIRONMENT TANDEM_SIMULATOR_STREAMS=deferred TANDEM_SIMULATOR_ORDER=random:7)
+  tandem_mpi_test(NAME "comm: GPUs that share memory say nothing" RANKS 2 COMMAND ${exits} devices
+    EXPECT 0 1 "^note: |^the sum is right$")
+  tandem_mpi_test(NAME "comm: GPUs whose memory cannot be opened go by host memory, and say so" RANKS 2
+    COMMAND ${exits} devices-one-refused
+    EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1: cannot open the GPU memory of rank 0: .*cudaErrorMapBufferObjectFailed|^the sum is right$")
+  tandem_mpi_test(NAME "comm: a rank that gives a tensor of the CPU where others give those of GPUs is named" RANKS 2
+    COMMAND ${exits} devices-mixed
+    EXPECT 2 1 "^error: rank 0: all_reduce sum f32.1000.: is between GPUs here, and by host memory on rank 1")
+  tandem_mpi_test(NAME "comm: a rank on the CPU has the others' GPUs go by host memory" RANKS 2
+    COMMAND ${exits} devices-one-on-cpu
+    EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1 computes on the CPU$|^the sum is right$")
+  tandem_mpi_test(NAME "comm: shared memory of GPUs that was asked for and cannot be had is an error" RANKS 2
+    COMMAND ${exits} devices-one-refused
+    EXPECT 2 1 "^error: TANDEM_CUDA_IPC=on: rank 1: cannot open the GPU memory of rank 0: ")
+  set_property(TEST "comm: shared memory of GPUs that was asked for and cannot be had is an error"
+    APPEND PROPERTY ENVIRONMENT TANDEM_CUDA_IPC=on)
+  tandem_mpi_test(NAME "comm: shared memory of GPUs that is refused goes unmentioned" RANKS 2
+    COMMAND ${exits} devices-one-refused EXPECT 0 1 "^note: |^the sum is right$")
+  set_property(TEST "comm: shared memory of GPUs that is refused goes unmentioned"
+    APPEND PROPERTY ENVIRONMENT TANDEM_CUDA_IPC=off)
+  tandem_mpi_test(NAME "comm: a wish for shared memory of GPUs that cannot be understood is an error" RANKS 2
+    COMMAND ${exits} devices EXPECT 2 1 "^error: TANDEM_CUDA_IPC=sometimes: choose auto, on or off$")
+  set_property(TEST "comm: a wish for shared memory of GPUs that cannot be understood is an error"
+    APPEND PROPERTY ENVIRONMENT TANDEM_CUDA_IPC=sometimes)
+  tandem_hang_case("a rank that does not do its part is named, by native between GPUs"
+    ARGS native --device stopped killed returns count order)
+endif()
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)
 if(cores GREATER 1)
   tandem_mpi_test(NAME "comm: a binding that was asked for is left alone" RANKS 2 COMMAND --bind-to core ${exits} threads

@@ -4,6 +4,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
+#include "tandem/comm/backends/native/open_device_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/network_costs.h"
@@ -32,8 +33,9 @@ struct Engines {
   explicit Engines(NativeEngine engine) : messages(std::move(engine)) {}
 
   bool poll() {
-    const bool message_moved = messages.poll(), window_moved = window && window->poll();
-    if (message_moved || window_moved) {
+    const bool message_moved = messages.poll(), window_moved = window && window->poll(),
+               device_moved = devices && devices->poll();
+    if (message_moved || window_moved || device_moved) {
       ++moves;
       if (steps != nullptr) show_step();
       return true;
@@ -43,6 +45,7 @@ struct Engines {
       messages.transport().check();
       window->check_peers();
     }
+    if (devices) devices->check_peers();
     return false;
   }
 
@@ -52,18 +55,21 @@ struct Engines {
     idle_looks = 0;
   }
   void show_wait() {
-    const std::string text = messages.waits_for();
-    steps->wait(text.empty() && window ? window->waits_for() : text);
+    std::string text = messages.waits_for();
+    if (text.empty() && window) text = window->waits_for();
+    if (text.empty() && devices) text = devices->waits_for();
+    steps->wait(text);
   }
 
   static constexpr int kLooksBeforeShown = 256;
 
   NativeEngine messages;
-  std::int64_t moves = 0;                // polls that moved anything
-  StepStatus* steps = nullptr;           // where they are shown
-  int idle_looks = 0;                    // since then
-  bool many_ranks = false;               // more of them than cores
-  std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
+  std::int64_t moves = 0;                 // polls that moved anything
+  StepStatus* steps = nullptr;            // where they are shown
+  int idle_looks = 0;                     // since then
+  bool many_ranks = false;                // more of them than cores
+  std::unique_ptr<WindowEngine> window;   // null where ranks exchange messages only
+  std::unique_ptr<DeviceEngine> devices;  // null where tensors of GPUs come by host memory
 };
 
 class MessageWork final : public Work {
@@ -91,9 +97,11 @@ class MessageWork final : public Work {
   std::shared_ptr<NativeOperation> operation_;
 };
 
-class WindowWork final : public Work {
+/// Of an engine whose operations go on to their end.
+template <typename Operation>
+class EngineWork final : public Work {
  public:
-  WindowWork(std::shared_ptr<Engines> engines, std::shared_ptr<WindowOperation> operation)
+  EngineWork(std::shared_ptr<Engines> engines, std::shared_ptr<Operation> operation)
       : engines_(std::move(engines)), operation_(std::move(operation)) {}
   bool poll() override {
     if (!is_complete()) engines_->poll();
@@ -109,29 +117,36 @@ class WindowWork final : public Work {
   /// Throws what it failed by.
   bool is_complete() const {
     if (operation_->fault) std::rethrow_exception(operation_->fault);
-    return operation_->stage == WindowOperation::Stage::complete;
+    return operation_->is_complete();
   }
 
   std::shared_ptr<Engines> engines_;
-  std::shared_ptr<WindowOperation> operation_;
+  std::shared_ptr<Operation> operation_;
 };
+
+template <typename Operation>
+std::unique_ptr<Work> work_on(const std::shared_ptr<Engines>& engines, std::shared_ptr<Operation> operation) {
+  return std::make_unique<EngineWork<Operation>>(engines, std::move(operation));
+}
 
 /// Of memory that is read in another process. Below, two copies through the window are faster than one by the kernel,
 /// which takes page by page: only blocks of this size have large pages (docs/results/2026-11-25-all-reduce.md).
 constexpr std::int64_t kLeastToRead = std::int64_t{4} << 20;
 
-constexpr std::string_view kSingleCopy = "TANDEM_SINGLE_COPY";
+constexpr std::string_view kSingleCopy = "TANDEM_SINGLE_COPY", kCudaIpc = "TANDEM_CUDA_IPC";
 
-std::string_view name_of(SingleCopy wish) {
-  return wish == SingleCopy::on ? "on" : wish == SingleCopy::off ? "off" : "auto";
+template <typename Wish>
+std::string_view name_of_wish(Wish wish) {
+  return wish == Wish::on ? "on" : wish == Wish::off ? "off" : "auto";
 }
 
-SingleCopy single_copy_of(const EnvironmentLookup& environment) {
-  const char* const text = environment(kSingleCopy.data());
-  if (text == nullptr) return SingleCopy::automatic;
-  for (const SingleCopy wish : {SingleCopy::automatic, SingleCopy::on, SingleCopy::off})
-    if (name_of(wish) == text) return wish;
-  fail("{}={}: choose auto, on or off", kSingleCopy, text);
+template <typename Wish>
+Wish wish_of(std::string_view variable, const EnvironmentLookup& environment) {
+  const char* const text = environment(variable.data());
+  if (text == nullptr) return Wish::automatic;
+  for (const Wish wish : {Wish::automatic, Wish::on, Wish::off})
+    if (name_of_wish(wish) == text) return wish;
+  fail("{}={}: choose auto, on or off", variable, text);
 }
 
 class NativeBackend final : public Backend {
@@ -152,11 +167,18 @@ class NativeBackend final : public Backend {
 
   std::string_view name() const override { return options_.name; }
   Place place() const override { return place_; }
+  bool takes(Device device, CollectiveKind kind) const override {
+    return device.type == DeviceType::cpu ||
+           (engines_->devices && engines_->devices->device() == device && DeviceEngine::takes(kind));
+  }
   bool reduces_half(CollectiveKind kind) const override { return engines_->window && engines_->window->takes(kind); }
   std::unique_ptr<Work> start(const Collective& collective) override {
+    if (engines_->devices && device_of(collective).type != DeviceType::cpu)
+      return work_on(engines_, engines_->devices->start(collective));
+    if (engines_->devices && !is_message(collective.kind)) engines_->devices->count_collective_of_host();
     if (engines_->window && engines_->window->takes(collective.kind)) {
       if (!is_reduction(collective.kind) && collective.bytes(collective.total()) >= kLeastToRead) tell_of_two_copies();
-      return std::make_unique<WindowWork>(engines_, engines_->window->start(collective));
+      return work_on(engines_, engines_->window->start(collective));
     }
     return std::make_unique<MessageWork>(engines_, engines_->messages.start(collective));
   }
@@ -220,6 +242,11 @@ class NativeBackend final : public Backend {
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:
+  static Device device_of(const Collective& collective) {
+    const Tensor& owner = collective.input_owner.defined() ? collective.input_owner : collective.output_owner;
+    return owner.defined() ? owner.device() : Device{};
+  }
+
   bool is_by_cost() const { return options_.all_reduce == kByCost; }
 
   /// Rank 0's choice, for all ranks: others may round a prediction otherwise.
@@ -249,19 +276,44 @@ class NativeBackend final : public Backend {
 
   void open_window() {
     check_wishes();
-    if (!options_.shared_memory)
-      return refuse_single_copy("ranks exchange messages by algorithm " + options_.all_reduce);
-    if (place_.local_size < place_.size) return refuse_single_copy("the ranks are on several hosts");
+    if (!options_.shared_memory) return refuse("ranks exchange messages by algorithm " + options_.all_reduce);
+    if (place_.local_size < place_.size) {
+      add_notice_of_devices("the ranks are on several hosts");
+      return refuse("the ranks are on several hosts");
+    }
     SharedByRanks shared = share_memory(*this, Window::part_bytes(place_.size));
     if (!shared.memory) {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
-      return refuse_single_copy(shared.obstacle);
+      return refuse(shared.obstacle);
     }
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
     const std::int64_t reads_from_bytes = least_to_read(*peers);
     engines_->window = std::make_unique<WindowEngine>(Window(std::move(shared.memory), place_.size), place_.rank,
                                                       std::move(peers), reads_from_bytes);
+    open_devices();
+  }
+
+  void open_devices() {
+    if (options_.device_copies == DeviceCopies::off) return;
+    OpenedDevices opened =
+        open_device_engine(*this, options_.device, engines_->window->peers(), options_.device_segments);
+    engines_->devices = std::move(opened.engine);
+    if (opened.obstacle.empty()) return;
+    refuse_device_copies(opened.obstacle);
+    add_notice_of_devices(opened.obstacle);
+  }
+
+  /// Collective: ranks on CPUs want to know nothing of GPUs.
+  void add_notice_of_devices(std::string_view reason) {
+    if (options_.device_copies == DeviceCopies::off || !has_gpus()) return;
+    notice_ += fmt::format("{}tensors of GPUs go through host memory: {}", notice_.empty() ? "" : "; ", reason);
+  }
+
+  /// Whether any rank computes on one. Collective.
+  bool has_gpus() {
+    const std::vector<std::string> all = all_gather_bytes(options_.device.type == DeviceType::cuda ? "GPU" : "");
+    return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });
   }
 
   /// Of memory that others read where it is, bytes; the same on all ranks.
@@ -278,15 +330,27 @@ class NativeBackend final : public Backend {
 
   /// Else some would wait for the others.
   void check_wishes() {
-    const std::vector<std::string> all = all_gather_bytes(name_of(options_.single_copy));
+    check_wish(kSingleCopy, name_of_wish(options_.single_copy));
+    check_wish(kCudaIpc, name_of_wish(options_.device_copies));
+  }
+  void check_wish(std::string_view variable, std::string_view wish) {
+    const std::vector<std::string> all = all_gather_bytes(wish);
     for (std::size_t rank = 1; rank < all.size(); ++rank)
       if (all[rank] != all.front())
-        throw AgreedError(fmt::format("{} is {} on rank 0 and {} on rank {}; give all ranks the same", kSingleCopy,
+        throw AgreedError(fmt::format("{} is {} on rank 0 and {} on rank {}; give all ranks the same", variable,
                                       all.front(), all[rank], rank));
   }
 
+  /// Both wishes.
+  void refuse(const std::string& reason) {
+    refuse_single_copy(reason);
+    if (options_.device_copies == DeviceCopies::on && has_gpus()) refuse_device_copies(reason);
+  }
   void refuse_single_copy(std::string_view reason) const {
     if (options_.single_copy == SingleCopy::on) throw AgreedError(fmt::format("{}=on: {}", kSingleCopy, reason));
+  }
+  void refuse_device_copies(std::string_view reason) const {
+    if (options_.device_copies == DeviceCopies::on) throw AgreedError(fmt::format("{}=on: {}", kCudaIpc, reason));
   }
 
   Place place_;
@@ -316,8 +380,10 @@ NativeOptions native_options(std::string name, std::string_view algorithm, std::
     throw AgreedError(
         "algorithm shared-memory: sends no messages that a simulated network could hold up; choose auto, or one of "
         "messages");
-  NativeOptions options{
-      .name = std::move(name), .network = std::string(network), .single_copy = single_copy_of(environment)};
+  NativeOptions options{.name = std::move(name),
+                        .network = std::string(network),
+                        .single_copy = wish_of<SingleCopy>(kSingleCopy, environment),
+                        .device_copies = wish_of<DeviceCopies>(kCudaIpc, environment)};
   if (algorithm == "auto" || algorithm == "shared-memory") return options;
   options.all_reduce = algorithm;
   options.shared_memory = false;

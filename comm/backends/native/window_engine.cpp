@@ -2,6 +2,7 @@
 #include "tandem/comm/backends/native/window_engine.h"
 
 #include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/backends/native/offers.h"
 #include "tandem/core/error.h"
 
 #include <fmt/format.h>
@@ -31,20 +32,6 @@ BlockExchange pieces_of(const Collective& collective, int rank, int ranks) {
                    collective.bytes(collective.counts[static_cast<std::size_t>(rank)])};
   return {blocks_of(collective.input, collective.counts, collective.dtype),
           std::vector<Block>(static_cast<std::size_t>(ranks), mine)};
-}
-
-/// What all ranks have the same number of. Those of all_to_all are in its pieces.
-std::int64_t common_count(const Collective& collective) {
-  return collective.kind == CollectiveKind::all_to_all ? 0 : collective.total();
-}
-
-std::string text_of(const Offer& offer) {
-  return describe(
-      {.kind = offer.kind, .dtype = offer.dtype, .op = offer.op, .peer = offer.root, .counts = {offer.count}});
-}
-
-bool are_alike(const Offer& a, const Offer& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.count == b.count && a.root == b.root;
 }
 
 }  // namespace
@@ -120,7 +107,7 @@ void WindowEngine::offer(WindowOperation& operation) {
   operation.number = ++number_;
   Cell& cell = mine().cell(operation.number);
   cell.has_failed.store(false, std::memory_order_relaxed);
-  cell.offer = {.count = common_count(c), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};
+  cell.offer = offer_of(c);
   if (has_pieces(c.kind)) {
     show_pieces(cell, operation.pieces.sent);
     cell.offer.is_readable = !may_be_read(c, cell.offer) || is_readable_by_others(cell.offer.address, cell.offer.bytes);
@@ -172,13 +159,8 @@ bool WindowEngine::try_begin(WindowOperation& operation) {
 
 void WindowEngine::check_offers(const WindowOperation& operation) const {
   const Offer& first = window_.area(0).cell(operation.number).offer;
-  for (int rank = 1; rank < window_.ranks(); ++rank) {
-    const Offer& other = window_.area(rank).cell(operation.number).offer;
-    require(are_alike(first, other),
-            "{} on rank 0 meets {} on rank {}: all ranks must call the same collectives in the same order, with the "
-            "same shapes and arguments",
-            text_of(first), text_of(other), rank);
-  }
+  for (int rank = 1; rank < window_.ranks(); ++rank)
+    require_alike(first, window_.area(rank).cell(operation.number).offer, rank);
 }
 
 void WindowEngine::end_here(WindowOperation& operation) {

@@ -36,6 +36,8 @@ struct WindowOperation {
   std::string mismatch = {};                   ///< what did not fit on this rank: its fault at the end
   std::exception_ptr fault = {};               ///< why it failed: it is complete then
   std::unique_ptr<OperationTrace> trace = {};  ///< of its steps; null where none is recorded
+
+  bool is_complete() const { return stage == Stage::complete; }
 };
 
 /// Collectives between the ranks of one host. Each rank offers its data in its cell, and begins when all have: one
@@ -78,6 +80,7 @@ class WindowEngine {
   /// What the first operation under way waits for: "shared memory, for rank 3 to enter"; "" where there is none.
   std::string waits_for() const;
   SharedParts& parts() { return parts_; }
+  const PeerProcesses& peers() const { return *peers_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -199,7 +199,9 @@ class NcclBackend final : public Backend {
 
   std::string_view name() const override { return "nccl"; }
   Place place() const override { return others_->place(); }
-  bool takes(Device device) const override { return device == device_ || others_->takes(device); }
+  bool takes(Device device, CollectiveKind kind) const override {
+    return device == device_ || others_->takes(device, kind);
+  }
   Backend& on(Device device) override { return device == device_ ? *this : others_->on(device); }
   bool reduces_half(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
 

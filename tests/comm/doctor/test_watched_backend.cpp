@@ -334,7 +334,7 @@ class GpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "gpu"; }
   Place place() const override { return host_.place(); }
-  bool takes(Device) const override { return true; }
+  bool takes(Device, CollectiveKind) const override { return true; }
   Backend& on(Device device) override { return device.type == DeviceType::cpu ? host_ : static_cast<Backend&>(*this); }
   std::unique_ptr<Work> start(const Collective& collective) override {
     require(collective.kind == CollectiveKind::all_reduce, "{}: of memory that no GPU reads", name_of(collective.kind));

@@ -87,7 +87,7 @@ def faults_of(way, args):
         expected = f"{expected}|{MEETS}"
     command = [*args.shm, args.mpirun, "-np", "3", args.program, args.backend, args.algorithm, str(DEADLINE),
                "checks" if args.checks else "no", way,
-               *(["no-reading"] if args.no_reading else [])]
+               *(["no-reading"] if args.no_reading else ["device"] if args.device else [])]
     code, output, errors, took = run(command, 60)
     faults = []
     if code is None:
@@ -136,6 +136,7 @@ def main():
     parser.add_argument("--checks", action="store_true", help="ranks compare operations before they begin")
     parser.add_argument("--full-shm", action="store_true", help="/dev/shm has no room")
     parser.add_argument("--no-reading", action="store_true", help="ranks may not read each other's memory")
+    parser.add_argument("--device", action="store_true", help="tensors are on the first GPU")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--slack", type=float, default=20.0, help="seconds for the launcher, on a busy machine")
     args = parser.parse_intermixed_args()

@@ -20,11 +20,35 @@ using tandem::test::refuse_reading;
 std::unique_ptr<ProcessGroup> kept_group;
 std::unique_ptr<Work> kept_work;
 
+namespace {
+
+/// On the first GPU, by which way the ranks say, and then that the sum is right.
+int sum_on_gpus(MpiEnvironment& environment, const std::string& way) {
+  const Device gpu{DeviceType::cuda, 0};
+  const bool is_on_cpu = way == "devices-one-on-cpu" && environment.rank() == 1;
+  {
+    const auto group = make_process_group({.backend = "native", .device = is_on_cpu ? Device{} : gpu}, environment);
+    if (group->rank() == 0 && !group->notice().empty()) std::printf("note: %s\n", group->notice().c_str());
+    const bool is_given_on_cpu = way == "devices-mixed" && environment.rank() == 1;
+    const Tensor mine =
+        Tensor::full({1000}, 1.0 + group->rank(), {.device = is_on_cpu || is_given_on_cpu ? Device{} : gpu});
+    group->all_reduce(Out(mine));
+    const int ranks = group->size();
+    require(mine.to_vector<float>().back() == static_cast<float>(ranks * (ranks + 1) / 2), "a wrong sum");
+    if (group->rank() == 0) std::printf("the sum is right\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
   return run_program([&](MpiEnvironment& environment) {
     if (way == "refused") refuse_reading();
     if (way == "own-wish" && environment.rank() == 1) setenv("TANDEM_SINGLE_COPY", "sometimes", 1);
+    if (way == "devices-one-refused" && environment.rank() == 1) setenv("TANDEM_SIMULATOR_IPC", "off", 1);
+    if (way.starts_with("devices")) return sum_on_gpus(environment, way);
     if (way == "self") make_process_group("self", environment);
     auto group = make_process_group("auto", environment);
     if (way == "keeps-work") {

@@ -1,5 +1,6 @@
 // A program one of whose ranks does not do its part, for tests of who is named: hang_program BACKEND ALGORITHM TIMEOUT
-// CHECKS WAY [no-reading]. Rank 1 of three is the one. With no-reading the system lets no rank read another's memory.
+// CHECKS WAY [no-reading | device]. Rank 1 of three is the one. With no-reading the system lets no rank read another's
+// memory; with device all tensors are on the first GPU.
 // Each rank prints its process at the start, and "rank R ended" at the end.
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/process_group.h"
@@ -26,9 +27,15 @@ namespace {
 
 constexpr int kCulprit = 1;
 
+Device device;  // where tensors are
+
+Tensor full(std::int64_t count, double value, DType dtype = DType::f32) {
+  return Tensor::full({count}, value, {.dtype = dtype, .device = device});
+}
+
 /// Sums, and a broadcast of what ranks read in each other's memory where they may.
 void take_steps(ProcessGroup& group, int steps) {
-  const Tensor x = Tensor::full({1000}, 1.0), large = Tensor::full({2'000'000}, group.rank() + 1.0);
+  const Tensor x = full(1000, 1.0), large = full(2'000'000, group.rank() + 1.0);
   for (int step = 0; step < steps; ++step) group.all_reduce(Out(x), ReduceOp::average);
   group.broadcast(Out(large));
   require(large.to_vector<float>().back() == 1.0F, "rank {}: a broadcast that did not arrive", group.rank());
@@ -43,28 +50,28 @@ void compute() {
 
 /// What rank 1 does in place of a sum, in which the others wait.
 void misbehave(ProcessGroup& group, const std::string& way) {
-  const Tensor x = Tensor::full({1000}, 1.0);
+  const Tensor x = full(1000, 1.0);
   if (way == "killed") raise(SIGKILL);
   if (way == "exits") _exit(0);
   if (way == "throws") throw std::runtime_error("label 12 is out of range");
   if (way == "stopped") raise(SIGSTOP);
   if (way == "computes") compute();
   if (way == "root") group.broadcast(Out(x), 2);
-  if (way == "count") group.all_reduce(Out(Tensor::full({999}, 1.0)));
-  if (way == "dtype") group.all_reduce(Out(Tensor::full({1000}, 1.0, {.dtype = DType::i32})));
+  if (way == "count") group.all_reduce(Out(full(999, 1.0)));
+  if (way == "dtype") group.all_reduce(Out(full(1000, 1.0, DType::i32)));
   if (way == "order") group.broadcast(Out(x));
-  if (way == "message") group.receive(Out(Tensor::full({999}, 1.0)), 0);
+  if (way == "message") group.receive(Out(full(999, 1.0)), 0);
   if (way == "receive") group.receive(Out(x), 0);
   if (way == "group") compute();
   if (way == "chain") raise(SIGSTOP);
   if (way == "waits") group.receive(Out(x), 0);  // and is stopped there
   if (way == "many") raise(SIGKILL);
-  if (way == "tags") group.receive(Out(Tensor::full({2'000'000}, 1.0)), 0, 4);
+  if (way == "tags") group.receive(Out(full(2'000'000, 1.0)), 0, 4);
 }
 
 /// What the others do meanwhile.
 void behave(ProcessGroup& group, const std::string& way, const std::vector<std::string>& processes) {
-  const Tensor x = Tensor::full({1000}, 1.0);
+  const Tensor x = full(1000, 1.0);
   std::vector<Tensor> tensors;
   std::vector<std::unique_ptr<Work>> works;
   for (int i = 0; way == "many" && i < 70; ++i) {
@@ -83,7 +90,7 @@ void behave(ProcessGroup& group, const std::string& way, const std::vector<std::
   if (way == "root")
     group.broadcast(Out(x), 0);
   else if (way == "tags" && group.rank() == 0)
-    group.send(Tensor::full({2'000'000}, 1.0), 1, 3);
+    group.send(full(2'000'000, 1.0), 1, 3);
   else if (way == "message" && group.rank() == 0)
     group.send(x, 1);
   else if (way == "message")  // has no part in it, and would wait for those that end
@@ -97,9 +104,12 @@ void behave(ProcessGroup& group, const std::string& way, const std::vector<std::
 int main(int argc, char** argv) {
   if (argc != 6 && argc != 7) return 64;
   const std::string way = argv[5];
-  if (argc == 7) test::refuse_reading();
+  const std::string more = argc == 7 ? argv[6] : "";
+  if (more == "no-reading") test::refuse_reading();
+  if (more == "device") device = {DeviceType::cuda, 0};
   return run_program([&](MpiEnvironment& environment) {
     const auto group = make_process_group({.backend = argv[1],
+                                           .device = device,
                                            .algorithm = argv[2],
                                            .timeout = std::atof(argv[3]),
                                            .checks = std::string(argv[4]) == "checks"},
@@ -111,9 +121,9 @@ int main(int argc, char** argv) {
     // Of ranks 1 and 0, in this order, and of rank 2. In the one way they wait in it, in the other one it is just
     // there.
     const auto part = way == "group" || way == "receive" ? group->split(group->rank() / 2, -group->rank()) : nullptr;
-    if (way == "group" && group->rank() == 0) part->all_reduce(Out(Tensor::full({1000}, 1.0)));
+    if (way == "group" && group->rank() == 0) part->all_reduce(Out(full(1000, 1.0)));
     if (way == "cycle") {
-      const Tensor x = Tensor::full({1000}, 1.0);
+      const Tensor x = full(1000, 1.0);
       group->receive(Out(x), (group->rank() + 1) % group->size());
     }
     if (way == "returns" && group->rank() == kCulprit) return 0;
