@@ -86,6 +86,9 @@ layers::Metadata to_metadata(const NetworkDescription& network) {
           {"shared_weights", model.shared_weights ? "true" : "false"},
           {"batch_norm", model.batch_norm ? "true" : "false"},
           {"width", fmt::format("{}", model.width)},
+          {"activation", model.activation},
+          {"unit_head", model.unit_head ? "true" : "false"},
+          {"celu_alpha", fmt::format("{}", model.celu_alpha)},
           {"classes", text_of(network.class_names)},
           {"mean", text_of(network.mean)},
           {"deviation", text_of(network.deviation)}};
@@ -99,7 +102,11 @@ NetworkDescription read_network(const layers::Metadata& metadata) {
   network.model.layers = number<std::int64_t>(metadata, "layers");
   network.model.shared_weights = truth(metadata, "shared_weights");
   network.model.batch_norm = truth(metadata, "batch_norm");
+  // What older programs did not write is as they had it.
   if (metadata.contains("width")) network.model.width = number<double>(metadata, "width");
+  if (metadata.contains("activation")) network.model.activation = entry(metadata, "activation");
+  if (metadata.contains("unit_head")) network.model.unit_head = truth(metadata, "unit_head");
+  if (metadata.contains("celu_alpha")) network.model.celu_alpha = number<double>(metadata, "celu_alpha");
   const Json classes = Json::parse(entry(metadata, "classes"), nullptr, false);
   require(classes.is_array() && !classes.empty(), "'classes' is no list of names");
   network.model.classes = static_cast<std::int64_t>(classes.size());

@@ -22,11 +22,11 @@ struct NetworkDescription {
 NetworkDescription describe_network(const layers::ModelOptions& model, const data::ImageDataset& images);
 
 /// As entries of a safetensors file: "model", "dataset", "image" ("3x32x32"), "layers", "shared_weights", "batch_norm",
-/// "width", and "classes", "mean" and "deviation" as lists in JSON.
+/// "width", "activation", "unit_head", "celu_alpha", and "classes", "mean" and "deviation" as lists in JSON.
 layers::Metadata to_metadata(const NetworkDescription& network);
 
-/// What to_metadata() was given. Throws Error, which says what is missing or wrong, for other entries. Without "width"
-/// it is 1.
+/// What to_metadata() was given. Throws Error, which says what is missing or wrong, for other entries. Without
+/// "width" and the three behind it these are the defaults of ModelOptions.
 /// Example:
 ///     #include "tandem/data/synthetic.h"
 ///     const data::ImageDataset images = data::make_synthetic({.count = 8});
