@@ -94,7 +94,8 @@ DeviceEngine::DeviceEngine(std::unique_ptr<DeviceWindow> window, std::shared_ptr
 
 /// Others may still read this rank's memory, and nobody waits for them here.
 DeviceEngine::~DeviceEngine() {
-  const bool is_clean = !failure_ && queue_.empty() && issued_.empty();
+  // A process that was made by fork() has no part in the group.
+  const bool is_clean = process_ == getpid() && !failure_ && queue_.empty() && issued_.empty();
   try {
     if (is_clean) {
       window_->close();

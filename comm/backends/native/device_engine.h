@@ -8,6 +8,8 @@
 #include "tandem/comm/transports/shared_memory/window.h"
 #include "tandem/core/stream.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -112,6 +114,7 @@ class DeviceEngine {
   std::shared_ptr<SharedMemory> memory_;
   int rank_, ranks_;
   const PeerProcesses& peers_;
+  pid_t process_ = getpid();
   DeviceSegments segments_;
   std::deque<std::shared_ptr<DeviceOperation>> queue_, issued_;
   std::uint64_t ordinal_ = 0;                           // of collectives that were started, here or elsewhere

@@ -140,10 +140,11 @@ std::string_view name_of_wish(Wish wish) {
   return wish == Wish::on ? "on" : wish == Wish::off ? "off" : "auto";
 }
 
+/// `unsaid`: where the variable is not set.
 template <typename Wish>
-Wish wish_of(std::string_view variable, const EnvironmentLookup& environment) {
+Wish wish_of(std::string_view variable, const EnvironmentLookup& environment, Wish unsaid) {
   const char* const text = environment(variable.data());
-  if (text == nullptr) return Wish::automatic;
+  if (text == nullptr) return unsaid;
   for (const Wish wish : {Wish::automatic, Wish::on, Wish::off})
     if (name_of_wish(wish) == text) return wish;
   fail("{}={}: choose auto, on or off", variable, text);
@@ -382,8 +383,8 @@ NativeOptions native_options(std::string name, std::string_view algorithm, std::
         "messages");
   NativeOptions options{.name = std::move(name),
                         .network = std::string(network),
-                        .single_copy = wish_of<SingleCopy>(kSingleCopy, environment),
-                        .device_copies = wish_of<DeviceCopies>(kCudaIpc, environment)};
+                        .single_copy = wish_of(kSingleCopy, environment, SingleCopy::automatic),
+                        .device_copies = wish_of(kCudaIpc, environment, DeviceCopies::off)};
   if (algorithm == "auto" || algorithm == "shared-memory") return options;
   options.all_reduce = algorithm;
   options.shared_memory = false;

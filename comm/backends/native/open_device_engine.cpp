@@ -22,7 +22,7 @@ std::string uuid_of(Device device) {
 }
 
 /// What the first rank that cannot do it says; "" where all can.
-[[maybe_unused]] std::string obstacle_to(Backend& backend, const std::function<void()>& step) {
+std::string obstacle_to(Backend& backend, const std::function<void()>& step) {
   std::string mine;
   try {
     step();
@@ -53,7 +53,11 @@ std::string obstacle_of_places(const std::vector<std::string>& uuids, const Peer
 OpenedDevices open_device_engine(Backend& backend, Device device, const PeerProcesses& peers, DeviceSegments segments) {
   const Place place = backend.place();
   const bool is_gpu = device.type == DeviceType::cuda;
-  const std::vector<std::string> uuids = backend.all_gather_bytes(is_gpu ? uuid_of(device) + " " : "");
+  std::string own_uuid;
+  if (std::string obstacle = obstacle_to(backend, [&] { own_uuid = is_gpu ? uuid_of(device) + " " : ""; });
+      !obstacle.empty())
+    return {nullptr, obstacle};
+  const std::vector<std::string> uuids = backend.all_gather_bytes(own_uuid);
   if (std::ranges::all_of(uuids, &std::string::empty)) return {};
   if (std::string obstacle = obstacle_of_places(uuids, peers, place.rank); !obstacle.empty())
     return {nullptr, obstacle};

@@ -84,7 +84,10 @@ class CudaDeviceWindow final : public DeviceWindow {
     Peer& mine = peers_[static_cast<std::size_t>(rank)];
     try {
       void* memory = nullptr;
-      TANDEM_CHECK_CUDA(cudaMalloc(&memory, kSlots * static_cast<std::size_t>(segment_bytes_ + result_bytes_)));
+      // Whole pages of their own: what is exported is all of the block that an allocation is a part of.
+      constexpr std::size_t kPage = std::size_t{2} << 20;
+      const std::size_t bytes = kSlots * static_cast<std::size_t>(segment_bytes_ + result_bytes_);
+      TANDEM_CHECK_CUDA(cudaMalloc(&memory, (bytes + kPage - 1) / kPage * kPage));
       mine.memory = static_cast<std::byte*>(memory);
       for (cudaEvent_t& event : mine.events)
         TANDEM_CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
