@@ -281,12 +281,12 @@ void describe_training(OptionTable& table, Settings& s) {
       .integer("ema-every", s.trainer.ema_options.every, {1, 1000000},
                "of --ema: move the average every N steps, by "
                "the decay of so many")
-      .useless_with("ema", {"0"});
+      .useless_with("ema", {"0.0"});
   table
       .flag("ema-warm-up", s.trainer.ema_options.warms_up,
             "of --ema: at first the average keeps less of itself, so that the first weights are soon forgotten; on by "
             "default")
-      .useless_with("ema", {"0"});
+      .useless_with("ema", {"0.0"});
   table.integer(
       "lookahead", s.trainer.lookahead.every, {},
       "every N steps, average the weights into slow ones and go on from these, with which the run also ends (5 "

@@ -280,7 +280,8 @@ bad_input(NAME "a share of no views" ERR "--tta-share 0.5: of no use with --tta 
 bad_input(NAME "unknown views that are nearly six" ERR "--tta: unknown tta 'six-equals': did you mean six-equal?" ARGS --tta six-equals)
 bad_input(NAME "unknown activation" ERR "--activation: unknown activation 'silo': did you mean silu?" ARGS --model airbench94 --activation silo)
 bad_input(NAME "norms restored by a rule of no use" ERR "--normalize-every 3: of no use with --normalize-filters false"
-  ARGS --optimizer muon --normalize-filters=false --normalize-every 3)
+  ARGS --dataset synthetic --optimizer muon --normalize-filters=false --normalize-every 3)
+bad_input(NAME "an average's pace without one" ERR "--ema-every 5: of no use with --ema 0" ARGS --dataset synthetic --ema-every 5)
 bad_input(NAME "norms restored never" ERR "--normalize-every 0: give a number of steps from 1" ARGS --optimizer muon --normalize-every 0)
 bad_input(NAME "coefficients that are two" ERR "--newton-schulz 1,2: give three numbers" ARGS --optimizer muon --newton-schulz 1,2)
 bad_input(NAME "coefficients that are no numbers" ERR "--newton-schulz 1,2,inf: give three numbers" ARGS --optimizer muon --newton-schulz 1,2,inf)
