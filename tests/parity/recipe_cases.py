@@ -154,7 +154,7 @@ def hiverge(steps):
             lr=0.205,
             momentum=0.655,
             weight_decay=1.6002048e-3,
-            aux_lr=88.0128,
+            aux_lr=88.0128 / 4,  # batches are small here
             eps=5e-11,
             normalize_every=[2, 15, steps],
             coefficients=[3.4576, -4.7391, 2.0843],
