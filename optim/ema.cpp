@@ -73,7 +73,8 @@ const NamedTensors& ExponentialMovingAverage::averages() const {
 /// Of the last update, which moves averages.
 double ExponentialMovingAverage::next_decay() const {
   const double decay = std::pow(decay_, static_cast<double>(options_.every));
-  const auto moves = static_cast<double>(updates_ / options_.every - 1);
+  const std::int64_t before = updates_ / options_.every - 1;
+  const auto moves = static_cast<double>(before);
   return options_.warms_up ? std::min(decay, (1.0 + moves) / (10.0 + moves)) : decay;
 }
 
