@@ -137,7 +137,7 @@ def muon(steps):
     return Recipe(
         "muon",
         steps,
-        dict(name="muon", lr=0.24, momentum=0.6, aux_lr=106.0, aux_momentum=0.85, eps=5e-11),
+        dict(name="muon", lr=0.24, momentum=0.6, aux_lr=106.0 / 8, aux_momentum=0.85, eps=5e-11),  # batches are small here
         dict(name="linear", duration=steps),
         muon_groups,
         UNIT_HEAD,
