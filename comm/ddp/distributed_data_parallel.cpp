@@ -6,6 +6,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/ddp/hash.h"
+#include "tandem/comm/ddp/steps_under_way.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/work_graph.h"
 
@@ -14,8 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <deque>
-#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -24,24 +23,6 @@ namespace tandem::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t kMostUnderWay = 3;  // steps that the host is ahead of a GPU
-
-/// The exchanges of a step's buckets.
-class StepExchange final : public Work {
- public:
-  explicit StepExchange(std::vector<std::unique_ptr<Work>> works) : works_(std::move(works)) {}
-  bool poll() override {
-    while (!works_.empty() && works_.front()->poll()) works_.erase(works_.begin());
-    return works_.empty();
-  }
-  void wait() override {
-    for (; !works_.empty(); works_.erase(works_.begin())) works_.front()->wait();
-  }
-
- private:
-  std::vector<std::unique_ptr<Work>> works_;
-};
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -101,29 +82,7 @@ struct DistributedDataParallel::State {
   std::size_t first_bucket_has = 0;  // on one rank: gradients of this step that would be in it
   Clock::time_point first_launch;
   ExchangeTotals totals;
-  std::deque<std::shared_ptr<Work>> under_way;  // of steps, the oldest first: joined, and not known to be complete
-
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
-    // A work that is dropped before it is complete keeps its memory for ever.
-    if (std::uncaught_exceptions() > 0) return;
-    try {
-      for (const auto& exchange : under_way) exchange->wait();
-    } catch (const std::exception&) {  // it failed, and nobody is left to be told
-    }
-  }
-
-  /// The exchange of this step, null where it is complete; the host is some steps ahead of a GPU at most.
-  void follow(std::unique_ptr<Work> exchange) {
-    const std::size_t most = exchange == nullptr ? 0 : kMostUnderWay;
-    if (exchange != nullptr) under_way.push_back(std::move(exchange));
-    while (under_way.size() > most) {
-      const std::shared_ptr<Work> oldest = std::move(under_way.front());
-      under_way.pop_front();
-      oldest->wait();
-    }
-  }
+  StepsUnderWay under_way;
 
   /// On one rank: gradients that the first bucket would get.
   std::size_t first_bucket_gets() const {
@@ -265,7 +224,7 @@ struct DistributedDataParallel::State {
     ++totals.steps;
     totals.waited_seconds += seconds_between(begin, end);
     if (had_launched) totals.seconds += seconds_between(first_launch, end);
-    follow(going_on.empty() ? nullptr : std::make_unique<StepExchange>(std::move(going_on)));
+    under_way.add(std::move(going_on));
     if (order.empty() && !trained.empty()) learn_order();
   }
 
@@ -275,7 +234,9 @@ struct DistributedDataParallel::State {
     for (const GradientBucket& bucket : buckets) bytes += bucket.bytes();
     totals.bytes += bytes;
     ++totals.steps;
-    follow(group.launched_all_reduces(trained.front().device(), bytes));
+    std::vector<std::unique_ptr<Work>> launch;
+    launch.push_back(group.launched_all_reduces(trained.front().device(), bytes));
+    under_way.add(std::move(launch));
   }
 
   void abandon_step() {
@@ -364,9 +325,7 @@ void DistributedDataParallel::finish() {
   }
 }
 
-std::shared_ptr<Work> DistributedDataParallel::exchange_under_way() const {
-  return state_->under_way.empty() ? nullptr : state_->under_way.back();
-}
+std::shared_ptr<Work> DistributedDataParallel::exchange_under_way() const { return state_->under_way.last(); }
 
 std::string DistributedDataParallel::recording_obstacle() const {
   if (group_.size() == 1 || state_->trained.empty()) return "";
