@@ -307,7 +307,8 @@ void describe_training(OptionTable& table, Settings& s) {
                train::parse_test_time_augmentation);
   table
       .real("tta-share", s.trainer.test_time_share, {.least = 0.0, .most = 1.0, .above = true}, "F",
-            "of --tta: only this part of each batch of images, the least sure ones; the others are looked at once")
+            "of --tta: only this part of what a rank has of each batch, the least sure images; the others are looked "
+            "at once")
       .useless_with("tta", {"none"});
   table.integer("seed", s.trainer.seed, {}, "decides weights, order, augmentation and dropout");
 }
