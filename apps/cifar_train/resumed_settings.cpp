@@ -16,10 +16,10 @@ namespace {
 const std::string kPrefix = "setting.";
 
 /// With another value, the state would be that of something else, or its best epoch one of other figures.
-constexpr std::array<std::string_view, 20> kNeeded{
+constexpr std::array<std::string_view, 21> kNeeded{
     "dataset",           "limit-train", "limit-test", "model",      "layers",    "shared-weights", "batch-norm",
     "grad-accumulation", "drop-last",   "optimizer",  "seed",       "best-by",   "precision",      "master-weights",
-    "validation-split",  "canonical",   "width",      "activation", "unit-head", "celu-alpha"};
+    "validation-split",  "canonical",   "width",      "activation", "unit-head", "celu-alpha",     "whitening"};
 
 /// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
 /// are checked otherwise, and the rest is rounding or is about what comes.
@@ -38,6 +38,7 @@ bool only_one_is_nothing(std::string_view option, const std::string& a, const st
   const auto is_nothing = [&](const std::string& value) {
     return option == "momentum" ? value == "0" || value == "0.0" : value == "\"none\"";
   };
+  if (a.empty() || b.empty()) return false;  // a default, which other settings decide
   return (option == "momentum" || option == "loss-scale") && is_nothing(a) != is_nothing(b);
 }
 
@@ -47,7 +48,7 @@ layers::Metadata settings_metadata(const OptionTable& table) {
   layers::Metadata metadata;
   for (const Option& option : table.options()) {
     const auto value = option.get();
-    if (value && !option.differs_by_rank) metadata[kPrefix + option.name] = train::to_toml(*value);
+    if (!option.differs_by_rank) metadata[kPrefix + option.name] = value ? train::to_toml(*value) : "";
   }
   return metadata;
 }
@@ -59,11 +60,13 @@ std::string compare_settings(const OptionTable& table, const layers::Metadata& c
     const auto saved = checkpoint.find(kPrefix + option.name);
     const bool must_agree = contains(kNeeded, option.name);
     if (option.differs_by_rank || (!must_agree && (!option.affects_result() || contains(kFree, option.name)))) continue;
-    const std::string now = value ? train::to_toml(*value) : "", then = saved == checkpoint.end() ? "" : saved->second;
-    if (now == then || saved == checkpoint.end()) continue;  // an option that its program did not have
+    if (saved == checkpoint.end()) continue;  // an option that its program did not have
+    const std::string now = value ? train::to_toml(*value) : "", then = saved->second;
+    if (now == then) continue;
     const bool is_needed = must_agree || only_one_is_nothing(option.name, now, then);
     std::string& list = is_needed ? needed : others;
-    list += fmt::format("{}--{} {} (now {})", list.empty() ? "" : ", ", option.name, then, now.empty() ? "none" : now);
+    list += fmt::format("{}--{} {} (now {})", list.empty() ? "" : ", ", option.name, then.empty() ? "not given" : then,
+                        now.empty() ? "not given" : now);
   }
   require(needed.empty(),
           "the checkpoint is of a run with {}: give the same (config.toml of its run has them), or begin another run "

@@ -115,9 +115,19 @@ void describe_model(OptionTable& table, Settings& s) {
       .flag("draw-whitening-bias", s.model.draw_whitening_bias,
             of_these(of_airbench, "the bias behind the whitening begins at random, as PyTorch draws it, not at 0"))
       .only_for("model", of_airbench);
+  table
+      .flag(
+          "whitening", s.model.whitening,
+          of_these(of_airbench, "the first layer whitens patches and is not trained, but for its bias; on by default"))
+      .only_for("model", of_airbench);
+  table
+      .flag("identity-filters", s.model.identity_filters,
+            of_these(of_airbench,
+                     "other convolutions begin as the identity, as far as they have input channels; on by default"))
+      .only_for("model", of_airbench);
   const auto with_ghost_batch = layers::model_names(&ModelEntry::has_ghost_batch);
   table
-      .real("celu-alpha", s.model.celu_alpha, kPositive, "A",
+      .real("celu-alpha", s.model.celu_alpha, {.least = 1e-6}, "A",  // 1 / alpha times an input is f32
             of_these(with_ghost_batch, "CELU's alpha, which it is above -alpha by"))
       .only_for("model", with_ghost_batch);
   table

@@ -25,6 +25,7 @@ struct GroupOptions {
   AirbenchShape shape;
   Activation activation = Activation::gelu;
   double drop_path = 0.0;
+  bool identity_filters = true;
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;
 };
 
@@ -60,7 +61,7 @@ class AirbenchGroup final : public Module {
   Conv2d& add_convolution(std::string name, std::int64_t in, const GroupOptions& options, Initializer& initializer) {
     auto& conv = add_module<Conv2d>(
         std::move(name), same_size({.in = in, .out = options.out, .bias = false, .impl = options.impl}), initializer);
-    set_identity_filters(conv.weight());
+    if (options.identity_filters) set_identity_filters(conv.weight());
     return conv;
   }
   BatchNorm2d& add_norm(std::string name, const GroupOptions& options, Activation activation) {
@@ -82,6 +83,24 @@ class AirbenchGroup final : public Module {
   std::unique_ptr<Module> activ_;  // behind the sum; the other two are in the batch norms
 };
 
+/// The convolution of 2x2 patches, whitening or not. Returns the number of its output's channels.
+std::int64_t add_first(Sequential& to, const ModelOptions& options, Initializer& initializer) {
+  constexpr std::int64_t kPatch = 2;
+  if (options.whitening) {
+    return to
+        .add<Whitening2d>({.in = options.in_channels,
+                           .kernel = kPatch,
+                           .draw_bias = options.draw_whitening_bias,
+                           .impl = options.conv_impl},
+                          initializer)
+        .channels();
+  }
+  const std::int64_t channels = 2 * options.in_channels * kPatch * kPatch;
+  to.add<Conv2d>({.in = options.in_channels, .out = channels, .kernel = kPatch, .impl = options.conv_impl},
+                 initializer);
+  return channels;
+}
+
 /// The linear layer that makes the logits, and what they are multiplied by.
 void add_head(Sequential& to, std::int64_t channels, const ModelOptions& options, Initializer& initializer) {
   constexpr double kLogitScale = 1.0 / 9.0;
@@ -96,12 +115,9 @@ std::unique_ptr<Module> airbench(const ModelOptions& options, AirbenchShape shap
   Initializer initializer(options.seed);
   shape.momentum = options.norm_momentum.value_or(shape.momentum);
   auto model = std::make_unique<Sequential>();
-  const auto& whiten = model->add<Whitening2d>(
-      {.in = options.in_channels, .kernel = 2, .draw_bias = options.draw_whitening_bias, .impl = options.conv_impl},
-      initializer);
+  std::int64_t channels = add_first(*model, options, initializer);
   model->add<GELU>();
   const Activation activation = options.activation == "silu" ? Activation::silu : Activation::gelu;
-  std::int64_t channels = whiten.channels();
   for (std::size_t i = 0; i < shape.channels.size(); ++i) {
     const double wanted = options.width * static_cast<double>(shape.channels[i]);
     const std::int64_t out = std::max(std::int64_t{1}, static_cast<std::int64_t>(std::llround(wanted)));
@@ -112,6 +128,7 @@ std::unique_ptr<Module> airbench(const ModelOptions& options, AirbenchShape shap
                                                             .shape = shape,
                                                             .activation = activation,
                                                             .drop_path = drop_path,
+                                                            .identity_filters = options.identity_filters,
                                                             .impl = options.conv_impl},
                                                initializer));
     channels = out;

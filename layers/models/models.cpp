@@ -62,6 +62,12 @@ void check_airbench(const ModelEntry& network, const ModelOptions& options) {
   require(network.is_airbench || !options.unit_head, "model {} has no unit_head; {} take it", network.name, with());
   require(network.is_airbench || !options.draw_whitening_bias,
           "model {} has no bias of a whitening to draw; {} have one", network.name, with());
+  require(network.is_airbench || options.whitening, "model {} cannot do without whitening; {} can", network.name,
+          with());
+  require(network.is_airbench || options.identity_filters, "model {} has no identity_filters; {} have them",
+          network.name, with());
+  require(options.whitening || !options.draw_whitening_bias,
+          "model {}: draw_whitening_bias without whitening: the first bias is drawn in any case", network.name);
 }
 
 void check_norms(const ModelEntry& network, const ModelOptions& options) {

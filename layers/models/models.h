@@ -25,6 +25,8 @@ struct ModelOptions {
   bool unit_head = false;  ///< airbench94, 95, 96: the last weight begins with a standard deviation of 1, and logits
                            ///< are divided by the number of its inputs in place of 9
   bool draw_whitening_bias = false;  ///< airbench94, 95, 96: the first bias begins as Conv2d's does, in place of 0
+  bool whitening = true;             ///< airbench94, 95, 96: the first layer is a Whitening2d; false: a Conv2d alike
+  bool identity_filters = true;      ///< airbench94, 95, 96: set_identity_filters() of other convolutions
   double celu_alpha = 0.3;           ///< bag_of_tricks: of its CELUs
   std::int64_t ghost_batch = 0;      ///< bag_of_tricks: BatchNorm2dOptions::ghost_batch
   std::optional<double> norm_momentum = {};  ///< those with a whitening: of batch norms; empty: the network's own
@@ -49,7 +51,7 @@ struct ModelEntry {
   bool takes_batch_norm = false;                                 ///< ModelOptions::batch_norm
   bool has_drop_path = false;                                    ///< ModelOptions::drop_path
   bool has_width = false;                                        ///< ModelOptions::width
-  bool is_airbench = false;        ///< ModelOptions::activation, unit_head and draw_whitening_bias
+  bool is_airbench = false;        ///< ModelOptions::activation, unit_head, whitening and what follows it
   bool has_ghost_batch = false;    ///< ModelOptions::celu_alpha and ghost_batch
   bool has_norm_momentum = false;  ///< ModelOptions::norm_momentum
 };

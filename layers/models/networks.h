@@ -66,7 +66,8 @@ std::unique_ptr<Module> resnet18(const ModelOptions& options);
 /// {0,7}.weight, 0.bias, {2,3,4}.{conv1,norm1,conv2,norm2}.
 /// `activation` "silu" puts SiLU in place of the GELUs in groups, and `unit_head` divides the head by the standard
 /// deviation of its elements and logits by the number of its inputs: with these it is the network of
-/// hiverge/cifar10-speedrun, and with the second that of airbench94_muon.py.
+/// hiverge/cifar10-speedrun, and with the second that of airbench94_muon.py. `whitening` false puts a convolution in
+/// the first layer's place that is drawn and trained, as all are without `identity_filters`.
 std::unique_ptr<Module> airbench94(const ModelOptions& options);
 
 /// The same with groups of 128, 384 and 384 channels: legacy/airbench95.py.

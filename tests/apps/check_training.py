@@ -700,7 +700,7 @@ def config():
                    "--warmup-start-factor 0.2 --final-lr-factor 0.07 --final-lr-steps 9").split()  # does not go with --steps and --schedule step
     of_muon = "--optimizer muon --aux-lr 0.5 --normalize-filters --normalize-every 3,2 --newton-schulz 3,-4,2".split()
     of_resnet = "--model resnet9 --drop-path 0.25".split()
-    of_airbench = "--model airbench94 --width 0.5 --activation silu --unit-head --draw-whitening-bias --norm-momentum 0.3 --whitening-images 9".split()
+    of_airbench = "--model airbench94 --width 0.5 --activation silu --unit-head --draw-whitening-bias --norm-momentum 0.3 --whitening-images 9 --whitening --identity-filters".split()
     of_tricks = "--model bag_of_tricks --celu-alpha 0.5 --ghost-batch 4 --ema 0.9 --ema-every 5 --ema-warm-up".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi

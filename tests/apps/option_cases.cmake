@@ -264,8 +264,14 @@ app_case(NAME "the recipe of Hiverge" OUT "activation = \"silu\"" "unit-head = t
   "tta = \"six-equal\"" "tta-share = 0.25" ARGS --recipe hiverge --print-config)
 app_case(NAME "an option before a recipe of Muon" OUT "optimizer = \"sgd\"" ERR "hiverge.toml:" "normalize-every" "newton-schulz"
   ARGS --recipe hiverge --optimizer sgd --print-config)
-bad_input(NAME "no alpha" ERR "--celu-alpha 0: must be above 0" ARGS --model bag_of_tricks --celu-alpha 0)
-bad_input(NAME "a negative alpha" ERR "--celu-alpha -0.3: must be above 0" ARGS --model bag_of_tricks --celu-alpha -0.3)
+app_case(NAME "a recipe without its initialisation" OUT "whitening = false" "identity-filters = false"
+  ARGS --recipe airbench94 --no-whitening --no-identity-filters --print-config)
+bad_input(NAME "no whitening of another network" ERR "--whitening: of no use with --model resnet9, only with --model airbench94"
+  ARGS --model resnet9 --no-whitening)
+bad_input(NAME "no whitening whose bias is drawn" ERR "draw_whitening_bias without whitening"
+  ARGS --dataset synthetic --model airbench94 --no-whitening --draw-whitening-bias)
+bad_input(NAME "no alpha" ERR "--celu-alpha 0: must be at least 1e-06" ARGS --model bag_of_tricks --celu-alpha 0)
+bad_input(NAME "a negative alpha" ERR "--celu-alpha -0.3: must be at least 1e-06" ARGS --model bag_of_tricks --celu-alpha -0.3)
 bad_input(NAME "an alpha that is no number" ERR "--celu-alpha nan: must be finite" ARGS --model bag_of_tricks --celu-alpha nan)
 bad_input(NAME "alpha of another network" ERR "--celu-alpha 0.5: of no use with --model resnet9, only with --model bag_of_tricks"
   ARGS --model resnet9 --celu-alpha 0.5)

@@ -19,6 +19,13 @@ using namespace tandem::test;
 
 namespace {
 
+/// Of the model's state.
+Tensor tensor_of(const Module& model, std::string_view wanted) {
+  for (const auto& [name, tensor] : model.state_dict())
+    if (name == wanted) return tensor;
+  return {};
+}
+
 /// The elements of those parameters that `counts`.
 template <typename Counts>
 std::int64_t elements(const Module& model, const Counts& counts) {
@@ -179,13 +186,8 @@ TEST_CASE("a group of airbench94 is convolution, pool, batch norm, GELU, convolu
 TEST_CASE("a unit head has a deviation of 1, and logits are divided by its inputs") {
   const auto plain = make_model({.name = "airbench94", .width = 0.05, .seed = 3}),
              unit = make_model({.name = "airbench94", .width = 0.05, .unit_head = true, .seed = 3});
-  const auto weight_of = [](Module& model) {
-    for (const auto& [name, tensor] : model.state_dict())
-      if (name == "7.weight") return tensor;
-    return Tensor();
-  };
-  const std::vector<double> drawn = weight_of(*plain).to_vector<double>(),
-                            scaled = weight_of(*unit).to_vector<double>();
+  const std::vector<double> drawn = tensor_of(*plain, "7.weight").to_vector<double>(),
+                            scaled = tensor_of(*unit, "7.weight").to_vector<double>();
   double mean = 0.0, squares = 0.0;
   const auto count = static_cast<double>(drawn.size());
   for (const double value : drawn) mean += value / count;
@@ -195,7 +197,7 @@ TEST_CASE("a unit head has a deviation of 1, and logits are divided by its input
   for (Module* const model : {plain.get(), unit.get()}) model->eval();
   const Tensor x = random_images({2, 3, 32, 32}, 9);
   const auto expected = (*plain)(x).to_vector<double>(), logits = (*unit)(x).to_vector<double>();
-  const auto inputs = static_cast<double>(weight_of(*plain).size(1));
+  const auto inputs = static_cast<double>(tensor_of(*plain, "7.weight").size(1));
   for (std::size_t i = 0; i < logits.size(); ++i)
     CHECK(logits[i] == Approx(9.0 * expected[i] / deviation / inputs).margin(1e-6));
   CHECK_THROWS_AS(set_unit_deviation(Tensor::full({4}, 2.0)), Error);
@@ -213,4 +215,30 @@ TEST_CASE("airbench94 takes SiLU, a momentum of its batch norms and a drawn bias
   }
   CHECK(model->named_modules()[2].second->describe() == "GELU");
   CHECK(whitening_layers(*model)[0]->bias().to_vector<float>() != std::vector<float>(24, 0.0f));
+}
+
+TEST_CASE("airbench94 without whitening and identity filters begins as PyTorch's layers do") {
+  const auto full = make_model({.name = "airbench94", .width = 0.1, .seed = 5}),
+             plain = make_model(
+                 {.name = "airbench94", .width = 0.1, .whitening = false, .identity_filters = false, .seed = 5});
+  CHECK(whitening_layers(*plain).empty());
+  const auto expected = full->state_dict(), own = plain->state_dict();
+  REQUIRE(own.size() == expected.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    CHECK(own[i].first == expected[i].first);
+    CHECK(own[i].second.shape() == expected[i].second.shape());
+  }
+  const auto trained = [](const auto&, const Tensor& parameter) { return autograd::requires_grad(parameter); };
+  CHECK(elements(*plain, trained) == elements(*full, trained) + 24 * 3 * 2 * 2);
+  for (const auto& [name, tensor] : own) {
+    if (tensor.rank() != 4) continue;
+    CAPTURE(name);
+    const double bound = 1.0 / std::sqrt(static_cast<double>(tensor.numel() / tensor.size(0)));
+    const std::vector<double> values = tensor.to_vector<double>();
+    CHECK(std::ranges::all_of(values, [&](double value) { return std::abs(value) <= bound && value != 0.0; }));
+  }
+  const Tensor x = random_images({2, 3, 32, 32}, 9);
+  CHECK((*plain)(x).shape() == Shape{2, 10});
+  const auto half = make_model({.name = "airbench94", .width = 0.1, .whitening = false, .seed = 5});
+  CHECK(tensor_of(*half, "2.conv1.weight").to_vector<double>()[4] == 1.0);  // the centre of the first filter
 }

@@ -188,6 +188,13 @@ TEST_CASE("names and options that do not fit are refused") {
   CHECK_THAT(message({.name = "resnet9", .activation = "silu"}), ContainsText("an activation of its own"));
   CHECK_THAT(message({.name = "resnet9", .unit_head = true}), ContainsText("model resnet9 has no unit_head"));
   CHECK_THAT(message({.name = "bag_of_tricks", .draw_whitening_bias = true}), ContainsText("no bias of a whitening"));
+  CHECK_THAT(
+      message({.name = "bag_of_tricks", .whitening = false}),
+      ContainsText("model bag_of_tricks cannot do without whitening; airbench94, airbench95 and airbench96 can"));
+  CHECK_THAT(message({.name = "resnet9", .identity_filters = false}),
+             ContainsText("model resnet9 has no identity_filters"));
+  CHECK_THAT(message({.name = "airbench94", .draw_whitening_bias = true, .whitening = false}),
+             ContainsText("draw_whitening_bias without whitening"));
   for (const double alpha : {0.0, -0.3, std::nan("")})
     CHECK_THAT(message({.name = "bag_of_tricks", .celu_alpha = alpha}),
                ContainsText("celu_alpha must be a finite number above 0"));
