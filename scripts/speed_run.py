@@ -124,9 +124,9 @@ def picture(title, figures, totals):
     return svg(left + width + 40, height, title, parts)
 
 
-def train(arguments, seed, folder):
-    command = [arguments.program, "--recipe", arguments.recipe, "--rehearsal-steps", "3", *arguments.rest]
-    command += ["--seed", str(seed), "--run-dir", str(folder), "--resume", "auto"]
+def train_once(command, seed, folder):
+    """Runs cifar_train, or goes on with a run that was interrupted."""
+    command = [*command, "--seed", str(seed), "--run-dir", str(folder), "--resume", "auto"]
     if subprocess.run(command, check=False).returncode != 0:
         complain(f"seed {seed} failed: {' '.join(command)}", code=1)
     figures = figures_of(folder)
@@ -180,10 +180,11 @@ def main():
         sys.exit(2)  # it has said why
     out.mkdir(parents=True, exist_ok=True)
     claim(out / "options.json", {"recipe": arguments.recipe, "options": arguments.rest})
+    command = [arguments.program, "--recipe", arguments.recipe, "--rehearsal-steps", "3", *arguments.rest]
     figures = []
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         folder = out / f"seed-{seed}"
-        figures.append(figures_of(folder) or train(arguments, seed, folder))
+        figures.append(figures_of(folder) or train_once(command, seed, folder))
         totals = summary([f["accuracy"] for f in figures], [f["seconds"] for f in figures], arguments.bound)
         print(f"seed {seed}: {figures[-1]['accuracy']:.2f} % in {figures[-1]['seconds']:.2f} s; {words(totals)}", flush=True)
     result = {"recipe": arguments.recipe, **totals, "each": figures}

@@ -1,0 +1,157 @@
+"""scripts/speed_run_ladder.py with a stand-in for cifar_train, whose accuracy counts the ideas that are not left out.
+
+usage: test_speed_run_ladder.py SCRIPTS
+"""
+
+import json
+import math
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+from pathlib import Path
+
+SCRIPTS = Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(SCRIPTS))
+
+import speed_run_ladder
+
+# A run's accuracy is 90, and 1 more for each idea it has; seed 2 has 0.5 more. Weights are that number in a file, less
+# the idea of six views, which an evaluation adds. Seed 7 fails on the rung of the identity.
+STAND_IN = """#!/usr/bin/env python3
+import json, os, sys
+words, options = sys.argv[1:], {}
+for i, word in enumerate(words):
+    if word.startswith("--"):
+        if word in options:
+            sys.exit(f"error: {word} twice")
+        options[word] = words[i + 1] if i + 1 < len(words) and not words[i + 1].startswith("--") else ""
+if "--print-config" in options:
+    if options.get("--width") == "0":
+        print("error: --width 0: must be above 0", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0)
+views = options.get("--tta") != "none"
+if options.get("--epochs") == "0":
+    log, accuracy = options["--log"], float(open(options["--load-weights"]).read()) + views
+else:
+    left_out = ("--no-whitening" in options) + ("--no-identity-filters" in options) + ("--param-group" in options) + (options.get("--lookahead") == "0") + ("--augment" in options)
+    seed = int(options["--seed"])
+    if seed == 7 and "--param-group" in options and "--no-identity-filters" not in options:
+        sys.exit(1)
+    folder = options["--run-dir"]
+    os.makedirs(folder, exist_ok=True)
+    accuracy = 95 - left_out + 0.5 * (seed == 2)
+    open(options["--save-weights"], "w").write(str(accuracy))
+    accuracy += views
+    log = os.path.join(folder, "log.jsonl")
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(" ".join(words) + "\\n")
+with open(log, "a") as file:
+    def write(record):
+        file.write(json.dumps(record) + "\\n")
+    if options.get("--epochs") != "0":
+        write({"record": "run", "config": {"seed": seed}, "versions": {}, "host": "here", "device": "cpu"})
+        write({"record": "epoch", "epoch": 1, "seconds": 10.0, "time": {"evaluation": 2.0, "writing": 1.0}})
+    write({"record": "result", "test_accuracy": accuracy})
+"""
+
+
+class Ladder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.stand_in = self.folder / "cifar_train"
+        self.stand_in.write_text(STAND_IN)
+        self.stand_in.chmod(self.stand_in.stat().st_mode | stat.S_IXUSR)
+        self.out = self.folder / "runs"
+
+    def start(self, *arguments):
+        command = [sys.executable, SCRIPTS / "speed_run_ladder.py", "--program", self.stand_in, "--out", self.out, *arguments]
+        environment = {"PATH": "/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    def calls(self):
+        return (self.folder / "calls").read_text().splitlines()
+
+    def result(self):
+        return json.loads((self.out / "ladder.json").read_text())
+
+    def test_each_rung_has_one_idea_more(self):
+        done = self.start("--runs", "2", "--", "--width", "0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rungs = self.result()["rungs"]
+        self.assertEqual([r["rung"] for r in rungs], ["plain", "whitening", "identity", "bias-rate", "lookahead", "views", "alternating-flip"])
+        # Plain leaves five options out; the first group of parameters takes the place of the second.
+        self.assertEqual([[each["accuracy"] for each in r["each"]] for r in rungs],
+                         [[90, 90.5], [91, 91.5], [92, 92.5], [93, 93.5], [94, 94.5], [95, 95.5], [96, 96.5]])
+        for record in rungs[1:]:
+            self.assertAlmostEqual(record["gain"], 1.0)
+            self.assertAlmostEqual(record["gain_standard_error"], math.sqrt(2) * 0.25)
+        self.assertNotIn("gain", rungs[0])
+        self.assertEqual(rungs[-1]["options"], [])
+        self.assertIn("+1.00", done.stdout)
+        xml.dom.minidom.parse(str(self.out / "ladder.svg"))
+
+    def test_views_are_of_weights_that_are_there(self):
+        self.start("--runs", "1")
+        calls = self.calls()
+        self.assertEqual(len(calls), 7)
+        (of_views,) = [call for call in calls if "--epochs 0" in call]
+        self.assertIn("lookahead/seed-1/weights.safetensors", of_views)
+        self.assertNotIn("--tta", of_views)
+
+    def test_complete_runs_are_not_repeated(self):
+        self.start("--runs", "1")
+        first = self.result()
+        self.start("--runs", "1")
+        self.assertEqual(len(self.calls()), 7)
+        self.assertEqual(self.result(), first)
+
+    def test_some_rungs(self):
+        done = self.start("--runs", "1", "--rungs", "plain,whitening")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.calls()), 2)
+        self.assertEqual(len(self.result()["rungs"]), 2)
+
+    def test_list_trains_nothing(self):
+        done = self.start("--list")
+        self.assertIn("--no-whitening", done.stdout)
+        self.assertFalse(self.out.exists())
+
+    def test_misuse(self):
+        for arguments, told in [
+            (["--rungs", "plain,tall"], "--rungs: 'tall' is none of plain, whitening"),
+            (["--rungs", "views"], "views is of the weights of lookahead"),
+            (["--width", "0.5"], "--width"),
+            (["--", "--width", "0"], "--width 0: must be above 0"),
+            (["--runs", "0"], "--runs"),
+        ]:
+            done = self.start(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(told, done.stderr)
+            self.assertFalse(self.out.exists())
+
+    def test_other_options_need_another_folder(self):
+        self.start("--runs", "1", "--", "--width", "0.5")
+        done = self.start("--runs", "1", "--", "--width", "0.25")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("name another --out", done.stderr)
+
+    def test_a_run_that_fails_ends_it(self):
+        done = self.start("--seed", "7", "--runs", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("seed 7 failed", done.stderr)
+
+    def test_the_last_rung_is_the_recipe(self):
+        ladder = speed_run_ladder.rungs()
+        self.assertEqual(ladder[-1][1], [])
+        lengths = [len(options) for _, options in ladder]
+        self.assertEqual(lengths, sorted(lengths, reverse=True))
+
+
+if __name__ == "__main__":
+    unittest.main()
