@@ -113,9 +113,9 @@ def optimizer_state(training, parameters):
 
 
 def settings_of(metadata):
-    """The run's options. Those that checkpoints hold are TOML, of which these are JSON, too."""
+    """The run's options. Those that checkpoints hold are TOML, of which these are JSON, too; one that was not given is empty."""
     prefix = "setting."
-    return {key.removeprefix(prefix): json.loads(value) for key, value in metadata.items() if key.startswith(prefix)}
+    return {key.removeprefix(prefix): json.loads(value) for key, value in metadata.items() if key.startswith(prefix) and value}
 
 
 def groups_of(setting, names):

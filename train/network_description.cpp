@@ -94,6 +94,19 @@ layers::Metadata to_metadata(const NetworkDescription& network) {
           {"deviation", text_of(network.deviation)}};
 }
 
+std::string other_function(const layers::ModelOptions& model, const layers::Metadata& metadata) {
+  std::string differences;
+  NetworkDescription network;
+  network.model = model;
+  const layers::Metadata own = to_metadata(network);
+  for (const char* const name : {"activation", "unit_head", "celu_alpha"}) {
+    const auto found = metadata.find(name);
+    if (found == metadata.end() || found->second == own.at(name)) continue;
+    differences += fmt::format("{}{} {} (here {})", differences.empty() ? "" : ", ", name, found->second, own.at(name));
+  }
+  return differences;
+}
+
 NetworkDescription read_network(const layers::Metadata& metadata) {
   NetworkDescription network;
   network.model.name = entry(metadata, "model");

@@ -34,4 +34,8 @@ layers::Metadata to_metadata(const NetworkDescription& network);
 ///     const std::string name = read_network(entries).model.name;  // "resnet9"
 NetworkDescription read_network(const layers::Metadata& metadata);
 
+/// What a network of these options computes otherwise than that of to_metadata()'s entries, though weights fit both:
+/// "activation silu (here gelu), unit_head true (here false)"; empty where that is nothing, or not said.
+std::string other_function(const layers::ModelOptions& model, const layers::Metadata& metadata);
+
 }  // namespace tandem::train

@@ -48,7 +48,7 @@ NamedTensors parameters_and_masters(const layers::Module& model, const optim::Op
   return result;
 }
 
-void load_weights(layers::Module& model, const std::string& name, const std::string& path) {
+layers::Metadata load_weights(layers::Module& model, const std::string& name, const std::string& path) {
   const layers::SafetensorsFile file = read_hashed(path, HashesAre::checked_where_there).file;
   const auto theirs = file.metadata.find("model");
   require(theirs == file.metadata.end() || theirs->second == name,
@@ -60,6 +60,7 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
     fail("{}: does not fit {}: choose the model and its options that these weights are of; {}", path, name,
          to_string(error.refused()));
   }
+  return file.metadata;
 }
 
 SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, const layers::Metadata& metadata) {

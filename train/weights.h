@@ -16,8 +16,8 @@ NamedTensors parameters_and_masters(const layers::Module& model, const optim::Op
 
 /// Fills `model`, a network of the name `name`, from a safetensors file. Throws Error that begins with the path where
 /// the file is damaged (by its hashes, too, if it has any), where its metadata names another model, and where its
-/// tensors do not fit.
-void load_weights(layers::Module& model, const std::string& name, const std::string& path);
+/// tensors do not fit. Returns the metadata.
+layers::Metadata load_weights(layers::Module& model, const std::string& name, const std::string& path);
 
 /// Where weights are at last, if anywhere.
 struct SavedWeights {

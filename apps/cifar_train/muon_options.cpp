@@ -40,8 +40,9 @@ optim::NormalizeEvery parse_normalize_every(std::string_view text) {
 
 std::array<double, 3> parse_newton_schulz(std::string_view text) {
   const auto numbers = numbers_in<double>(text);
-  require(numbers.size() == 3 && std::ranges::all_of(numbers, [](double number) { return std::isfinite(number); }),
-          "give three numbers, as in 3.4445,-4.775,2.0315");
+  constexpr double kMost = 1000.0;  // as check_newton_schulz()
+  require(numbers.size() == 3 && std::ranges::all_of(numbers, [](double number) { return std::abs(number) <= kMost; }),
+          "give three numbers from -{0} to {0}, as in 3.4445,-4.775,2.0315", kMost);
   return {numbers[0], numbers[1], numbers[2]};
 }
 

@@ -9,7 +9,8 @@
 
 namespace tandem::apps {
 
-/// The settings that the ranks share, as metadata of a checkpoint: "setting.<option>", in TOML.
+/// The settings that the ranks share, as metadata of a checkpoint: "setting.<option>", in TOML, or "" where it was not
+/// given and its default follows from others.
 layers::Metadata settings_metadata(const OptionTable& table);
 
 /// Holds a checkpoint's settings against those of this run. Throws Error where it has others that make another model,

@@ -11,7 +11,9 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/long_work.h"
 #include "tandem/data/stratified_split.h"
+#include "tandem/kernels/notice.h"
 #include "tandem/layers/whitening.h"
+#include "tandem/train/network_description.h"
 #include "tandem/train/smallest_part.h"
 #include "tandem/train/weights.h"
 
@@ -59,10 +61,16 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
     if (s.resume.empty() || s.resume == "auto") initialize_from_images(*model, images, s.whitening_images);
     return model;
   }
+  std::string differences;
   try {
-    train::load_weights(*model, s.model.name, s.load_weights);
+    differences = train::other_function(options, train::load_weights(*model, s.model.name, s.load_weights));
   } catch (const Error& error) {
     fail("--load-weights {}", error.what());
+  }
+  if (!differences.empty()) {
+    kernels::notice(
+        fmt::format("--load-weights {}: the network of these weights had {}: this one computes something else",
+                    s.load_weights, differences));
   }
   return model;
 }

@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 /// Settings that decide how fast an image is learnt; others decide how many there are.
 constexpr std::string_view kOfSpeed[] = {
-    "dataset",  "data",           "model",      "layers",           "precision", "ranks",
-    "replicas", "backend",        "threads",    "device",           "conv-impl", "comm-algorithm",
-    "hosts",    "shared-weights", "batch-norm", "simulate-network", "width"};
+    "dataset",   "data",           "model",      "layers",           "precision", "ranks",          "replicas",
+    "backend",   "threads",        "device",     "conv-impl",        "hosts",     "comm-algorithm", "width",
+    "optimizer", "shared-weights", "batch-norm", "simulate-network", "whitening", "activation"};
 constexpr double kTestShare = 1.0 / 3.0;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 

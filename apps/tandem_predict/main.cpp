@@ -62,7 +62,8 @@ int run(int argc, char** argv) {
   app.add_option(
       "--tta", views,
       "Test-time augmentation: the mean of what the network says of each image and its mirror image (flip), or "
-      "of these and windows moved by a pixel (six); none: of the image alone");
+      "of these and windows moved by a pixel (six, where the middle counts twice; six-equal); none: of the image "
+      "alone");
   app.add_option("--device", device_name, "Where to compute: auto, cpu, cuda or cuda:N");
   app.add_flag("--json", as_json, "Print an object a line, for programs");
   if (!apps::parse_arguments(app, argc, argv)) return 0;
