@@ -474,6 +474,15 @@ def settings(work):
     finally:
         lasting.kill()
         lasting.wait()
+    # An option that was not given, and one that decides what weights compute.
+    speed = os.path.join(work, "speed")
+    of_speed = "--model airbench94 --width 0.05 --activation silu --layers 0 --limit-train 32 --limit-test 16"
+    run(speed, 1, f"{of_speed} --epochs 1")
+    text = run(speed, 1, f"{of_speed} --epochs 2 --norm-momentum 0.3 --resume auto")
+    check("it had --norm-momentum not given (now 0.3), --epochs 1 (now 2)" in text, text)
+    refused(speed, f"{of_speed} --epochs 3 --no-whitening --resume auto", "the checkpoint is of a run with --whitening true (now false)")
+    text = run(os.path.join(work, "gelu"), 1, f"{of_speed} --activation gelu --epochs 1 --load-weights {speed}/final.safetensors")
+    check(f"note: --load-weights {speed}/final.safetensors: the network of these weights had activation silu (here gelu)" in text, text)
     # Without momentum there is no state of it. Weights of a file are not those of the checkpoint.
     sgd, weights = os.path.join(work, "sgd"), os.path.join(folder, "final.safetensors")
     run(sgd, 1, "--epochs 1 --momentum 0.9")
