@@ -61,8 +61,8 @@ constexpr std::array kFlags{Flag{"bias", &TunedWork::bias}, Flag{"relu", &TunedW
                             Flag{"mask", &TunedWork::mask}, Flag{"sums", &TunedWork::sums},
                             Flag{"gate", &TunedWork::gate}};
 
-constexpr std::array kPasses{PassKind::forward, PassKind::backward_input, PassKind::backward_weight,
-                             PassKind::forward_pool, PassKind::forward_moments};
+constexpr std::array kPasses{PassKind::forward,      PassKind::backward_input,  PassKind::backward_weight,
+                             PassKind::forward_pool, PassKind::forward_moments, PassKind::forward_pool_moments};
 constexpr std::array kDTypes{DType::f32, DType::f16, DType::bf16, DType::f64};
 constexpr std::array kDevices{DeviceType::cpu, DeviceType::cuda};
 

@@ -28,7 +28,7 @@ bool is_first_layer(const ConvGeometry& g, ConvPass pass, const Operands& operan
 
 bool pays_beside_library(const ConvGeometry& g, const FusionSavings& savings) {
   if (savings.family.fuses_beside_library) return true;
-  const double lost = operations_of_output(g) * (1.0 / kOurRate - 1.0 / kLibraryRate);
+  const double lost = operations_of_output(g) * (savings.computed / kOurRate - 1.0 / kLibraryRate);
   return lost < savings.bytes / kBandwidth;
 }
 
@@ -77,6 +77,7 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
   const bool automatic = impl == ConvImpl::automatic;
   const std::int64_t work = g.output_numel() * g.group_c() * g.r * g.s;
   if (!(automatic || impl == ConvImpl::cudnn) || work == 0 || g.input_numel() == 0) return nullptr;
+  if (!pads_both_sides_alike(g)) return nullptr;
   if (automatic && (work < kLeastLibraryWork || is_first_layer(g, pass, operands))) return nullptr;
   // cuDNN multiplies f32 in full here.
   const bool tf32 = operands.dtype == DType::f32 && float32_products() != Float32Products::full;

@@ -39,6 +39,7 @@ ConvPass library_pass(PassKind pass);
 struct FusionSavings {
   double bytes;  // of memory traffic, for each output of the convolution
   const ConvFamily& family;
+  double computed = 1.0;  // share of the outputs that the one pass computes
 };
 
 /// True if by what is assumed of both that is more than the library gains.

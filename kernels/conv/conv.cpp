@@ -59,6 +59,16 @@ void check_forward(std::string_view op, const ConvPlan& plan, const Tensor& x, c
   check(op, "bias", bias, {g.k}, plan.dtype, true);
 }
 
+/// Of 2x2 windows side by side.
+Shape pooled_shape(const ConvGeometry& g) { return {g.n, g.k, g.p / 2, g.q / 2}; }
+
+void check_moments(std::string_view op, const ConvPlan& plan, const Out& moments) {
+  const std::int64_t parts = plan.moment_parts, k = plan.geometry.k;
+  require(moments.defined() && moments.dtype() == DType::f64 && moments.shape() == Shape{3, parts, k},
+          "{}: moments must be f64 [3, {}, {}], got {}", op, parts, k,
+          moments.defined() ? describe(moments) : "nothing");
+}
+
 void forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
              const Out& y, const Out& mask) {
   const ConvGeometry& g = plan.geometry;
@@ -118,13 +128,11 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
 void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& moments) {
   constexpr std::string_view kOp = "conv2d_forward_with_moments";
-  const std::int64_t parts = plan.moment_parts, k = plan.geometry.k;
-  require(parts > 0, "{}: there are no kernels for {} and these options; batch norm reads y instead", kOp, x);
+  require(plan.runs_with_moments(), "{}: there are no kernels for {} and these options; batch norm reads y instead",
+          kOp, x);
   check_forward(kOp, plan, x, w, bias);
   check(kOp, "y", y, output_shape(plan.geometry), plan.dtype);
-  require(moments.defined() && moments.dtype() == DType::f64 && moments.shape() == Shape{3, parts, k},
-          "{}: moments must be f64 [3, {}, {}], got {}", kOp, parts, k,
-          moments.defined() ? describe(moments) : "nothing");
+  check_moments(kOp, plan, moments);
   require_one_device(kOp, y, x, w, bias, moments);
   note_work(plan, 1);
   if constexpr (kHasCuda)
@@ -200,9 +208,9 @@ Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions
 void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& positions, const Out& mask) {
   constexpr std::string_view kOp = "conv_bias_relu_pool_forward";
-  require(plan.fuses_pool, "{}: there are no kernels for {} and these options; pool the result instead", kOp, x);
-  const ConvGeometry& g = plan.geometry;
-  const Shape pooled{g.n, g.k, g.p / 2, g.q / 2};
+  require(plan.runs_pool_with_relu(), "{}: there are no kernels for {} and these options; pool the result instead", kOp,
+          x);
+  const Shape pooled = pooled_shape(plan.geometry);
   check_forward(kOp, plan, x, w, bias);
   check(kOp, "y", y, pooled, plan.dtype);
   check(kOp, "positions", positions, pooled, DType::u8, true);
@@ -211,6 +219,22 @@ void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Te
   note_work(plan, 1);
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{kOp, y}) cuda::conv_pool_forward(plan, x, w, bias, {y, positions, mask});
+}
+
+void conv2d_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
+                         const Out& positions, const Out& moments) {
+  constexpr std::string_view kOp = "conv2d_pool_forward";
+  require(plan.runs_pool_with_moments(), "{}: there are no kernels for {} and these options; pool the result instead",
+          kOp, x);
+  const Shape pooled = pooled_shape(plan.geometry);
+  check_forward(kOp, plan, x, w, bias);
+  check(kOp, "y", y, pooled, plan.dtype);
+  check(kOp, "positions", positions, pooled, DType::u8, true);
+  if (moments.defined()) check_moments(kOp, plan, moments);
+  require_one_device(kOp, y, x, w, bias, positions, moments);
+  note_work(plan, 1);
+  if constexpr (kHasCuda)
+    if (const CudaOp on_gpu{kOp, y}) cuda::conv_pool_forward_moments(plan, x, w, bias, {y, positions, moments});
 }
 
 void conv_bias_relu_backward(const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,

@@ -55,8 +55,8 @@ void conv2d_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, cons
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options, const Out& y);
 
 /// y = x * w + bias, and the moments that batch norm wants of y: [3, parts, K] of f64 holds count, mean and sum of
-/// squared deviations of each channel over parts of the pixels, with parts = plan.moment_parts. Throws Error where that
-/// is 0: there are no such kernels.
+/// squared deviations of each channel over parts of the pixels, with parts = plan.moment_parts. Throws Error unless
+/// plan.runs_with_moments(): there are no such kernels.
 void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& moments);
 
@@ -102,11 +102,19 @@ inline constexpr std::uint8_t kNoPosition = 255;
 /// y [N,K,P/2,Q/2] = the maxima of 2x2 elements, side by side, of max(x * w + bias, 0); an odd last row or column is
 /// left out. positions (u8, of y's shape and layout) are those of max_pool2d_forward, or kNoPosition where y is not
 /// positive, so that max_pool2d_backward goes through the ReLU as well; mask bit = (y > 0). Bias, positions and mask
-/// may be undefined. Throws Error unless plan.fuses_pool.
+/// may be undefined. Throws Error unless plan.runs_pool_with_relu().
 void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                                  const Out& y, const Out& positions, const Out& mask);
 
-/// The shape of that y.
+/// y [N,K,P/2,Q/2] = the maxima of 2x2 elements, side by side, of x * w + bias; an odd last row or column is left out,
+/// and not computed. positions (u8, of y's shape and layout) are those of max_pool2d_forward, and so are ties and NaN.
+/// moments of y as conv2d_forward_with_moments() leaves them, for batch_norm_forward_from_moments(). f16, bf16, and f32
+/// where float32_products() allows it. Bias, positions and moments may be undefined. Throws Error unless
+/// plan.runs_pool_with_moments().
+void conv2d_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
+                         const Out& positions, const Out& moments);
+
+/// The shape of the y of both.
 Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
 /// What gradients are computed from: the operands of the forward pass, its mask, and the gradient of y, which counts

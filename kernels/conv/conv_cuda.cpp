@@ -61,7 +61,8 @@ std::vector<ConvRunner> all_runners(const ConvGeometry& g, const Pass& pass) {
       all.push_back({.family = slower});
   ConvLibrary* const library = gpu_conv_library();
   const ConvTask alone{g, pass.operands.dtype, library_pass(pass.kind)};
-  if (library != nullptr && pass.operands.aligned && library->supports(alone, pass.operands.device)) {
+  const bool takes_tensors = pass.operands.aligned && pads_both_sides_alike(g);
+  if (library != nullptr && takes_tensors && library->supports(alone, pass.operands.device)) {
     const int plans = library->plan_count(pass.task_for(*library, g), pass.operands.device);
     for (int plan = 0; plan < plans; ++plan) all.push_back({.library = library, .library_plan = plan});
   }

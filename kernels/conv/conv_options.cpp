@@ -95,4 +95,16 @@ ConvGeometry backward_input_as_forward(const ConvGeometry& g) {
   return as_forward;
 }
 
+ConvGeometry whole_windows(const ConvGeometry& g) {
+  ConvGeometry whole = g;
+  whole.p -= g.p % 2;
+  whole.q -= g.q % 2;
+  return whole;
+}
+
+bool pads_both_sides_alike(const ConvGeometry& g) {
+  return g.p == (g.h + 2 * g.pad_h - g.dilation_h * (g.r - 1) - 1) / g.stride_h + 1 &&
+         g.q == (g.w + 2 * g.pad_w - g.dilation_w * (g.s - 1) - 1) / g.stride_w + 1;
+}
+
 }  // namespace tandem::kernels

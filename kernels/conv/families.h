@@ -12,7 +12,7 @@
 namespace tandem::kernels::cuda {
 
 /// Passes that a family does not have are null: backward_input is then that of the next slower family that has one, and
-/// what the last five would do in one pass is done in two.
+/// what the last seven would do in one pass is done in two.
 struct ConvFamily {
   std::string_view name;
   ConvObstacle* obstacle;
@@ -22,6 +22,8 @@ struct ConvFamily {
   ForwardPoolPass* forward_pool = nullptr;
   ForwardMomentsPass* forward_moments = nullptr;
   MomentParts* moment_parts = nullptr;
+  ForwardPoolMomentsPass* forward_pool_moments = nullptr;
+  MomentParts* pool_moment_parts = nullptr;
   BackwardInputBelowPass* backward_input_below = nullptr;
   BackwardWeightAndBiasPass* backward_weight_and_bias = nullptr;
 

@@ -42,6 +42,8 @@ std::span<const ConvFamily> conv_families() {
        .forward_pool = implicit_gemm::forward_pool,
        .forward_moments = implicit_gemm::forward_moments,
        .moment_parts = implicit_gemm::moment_parts,
+       .forward_pool_moments = implicit_gemm::forward_pool_moments,
+       .pool_moment_parts = implicit_gemm::pool_moment_parts,
        .backward_input_below = implicit_gemm::backward_input_below,
        .has_tensor_cores = true,
        .is_slower_candidate = true},
@@ -53,6 +55,8 @@ std::span<const ConvFamily> conv_families() {
        .forward_pool = stationary::forward_pool,
        .forward_moments = stationary::forward_moments,
        .moment_parts = stationary::moment_parts,
+       .forward_pool_moments = stationary::forward_pool_moments,
+       .pool_moment_parts = stationary::pool_moment_parts,
        .backward_input_below = stationary::backward_input_below,
        .pays = stationary::pays,
        .beats_library = stationary::pays,  // in four such layers it was as fast as cuDNN or faster

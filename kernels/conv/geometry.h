@@ -31,9 +31,16 @@ struct ConvGeometry {
   friend auto operator<=>(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
-/// What is decided, and measured, for itself. The last two stand for a forward pass and what follows it: 2x2 maxima, or
-/// batch norm.
-enum class PassKind : std::uint8_t { forward, backward_input, backward_weight, forward_pool, forward_moments };
+/// What is decided, and measured, for itself. The last three stand for a forward pass and what follows it: ReLU and 2x2
+/// maxima; batch norm; or 2x2 maxima and then batch norm.
+enum class PassKind : std::uint8_t {
+  forward,
+  backward_input,
+  backward_weight,
+  forward_pool,
+  forward_moments,
+  forward_pool_moments
+};
 
 std::string_view name_of(PassKind pass);
 
@@ -42,6 +49,12 @@ ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& 
 /// With unit strides, grad_x is a convolution of grad_y with the kernel rotated by 180 degrees and C and K swapped.
 /// This is its geometry.
 ConvGeometry backward_input_as_forward(const ConvGeometry& g);
+
+/// The same convolution without the odd last row and column of y, which 2x2 windows side by side leave out.
+ConvGeometry whole_windows(const ConvGeometry& g);
+
+/// Whether y ends where padding that is the same on both sides makes it end, as libraries have it.
+bool pads_both_sides_alike(const ConvGeometry& g);
 
 /// What happens to an output element before it is stored. `mask` needs `relu`; its bits are those of what is stored.
 struct ConvEpilogue {

@@ -59,12 +59,15 @@ void conv_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const 
 /// The gradients that are defined; x and w may be undefined where no gradient asked for needs them.
 void conv_backward(const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,
                    const LayerBelow& below);
-/// conv_bias_relu_pool_forward, where plan.fuses_pool.
+/// conv_bias_relu_pool_forward, where plan.runs_pool_with_relu().
 void conv_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
                        const PooledOutput& to);
-/// conv2d_forward_with_moments, where plan.moment_parts is not 0.
+/// conv2d_forward_with_moments, where plan.runs_with_moments().
 void conv_forward_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
                           const Out& moments);
+/// conv2d_pool_forward, where plan.runs_pool_with_moments().
+void conv_pool_forward_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
+                               const PooledMomentsOutput& to);
 }  // namespace cuda
 
 }  // namespace tandem::kernels

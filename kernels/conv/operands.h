@@ -38,6 +38,13 @@ struct PooledOutput {
   Out mask = {};
 };
 
+/// Where 2x2 maxima without ReLU go, and their moments; positions and moments may be undefined.
+struct PooledMomentsOutput {
+  Out y = {};
+  Out positions = {};
+  Out moments = {};
+};
+
 /// Bytes that the addresses of a pass's tensors must be multiples of, for copies of 16 bytes and for libraries.
 inline constexpr std::uintptr_t kOperandAlignment = 16;
 
@@ -85,6 +92,9 @@ using ForwardPoolPass = void(const ConvGeometry& g, const Tensor& x, const Tenso
 using ForwardMomentsPass = void(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
                                 const Out& y, const Out& moments);
 using MomentParts = std::int64_t(const ConvGeometry& g);
+/// Ends in bias and 2x2 maxima, and leaves the moments of these. Outputs of no whole window are not computed.
+using ForwardPoolMomentsPass = void(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+                                    const PooledMomentsOutput& to);
 using BackwardInputPass = void(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
                                const Out& grad_x);
 /// As conv_bias_relu_backward() with a layer below.

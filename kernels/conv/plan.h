@@ -34,7 +34,8 @@ struct ConvRunner {
 
 /// What a plan shall say beside the geometry.
 struct ConvRequest {
-  /// forward, or that and what follows it, forward_pool or forward_moments, if kernels do both in one pass.
+  /// forward, or that and what follows it, forward_pool, forward_moments or forward_pool_moments, if kernels do it all
+  /// in one pass.
   PassKind forward = PassKind::forward;
   bool grad_x = false, grad_w = false;  // who runs these gradients
   std::string_view op = "conv2d";       // named in errors
@@ -44,13 +45,20 @@ struct ConvRequest {
 /// chosen, the choice is made when the pass runs. So it is, too, where the tuner is active (tuning/tuner.h): the runner
 /// is then what it falls back to.
 struct ConvPlan {
+  /// Where conv2d_pool_forward() runs and our own kernels compute the gradients, those too leave out an odd last row
+  /// and column of y: it is whole_windows() of the convolution then, and so is the gradient of y.
   ConvGeometry geometry;
   ConvImpl impl;  // what was asked for
   DType dtype;
   Device device;
   ConvRunner forward, backward_input, backward_weight;
-  bool fuses_pool = false;        // conv_bias_relu_pool_forward() runs: requested, and there are such kernels
-  std::int64_t moment_parts = 0;  // of conv2d_forward_with_moments(); 0: there are no such kernels, or faster ones
+  bool fuses_pool = false;        // 2x2 maxima are part of the pass: requested, and there are such kernels
+  std::int64_t moment_parts = 0;  // of the moments that it leaves; 0: there are no such kernels, or faster ones
+
+  /// What was requested and is one pass.
+  bool runs_pool_with_relu() const { return fuses_pool && moment_parts == 0; }    // conv_bias_relu_pool_forward()
+  bool runs_with_moments() const { return !fuses_pool && moment_parts > 0; }      // conv2d_forward_with_moments()
+  bool runs_pool_with_moments() const { return fuses_pool && moment_parts > 0; }  // conv2d_pool_forward()
 };
 
 /// The plan for x and w as conv.h has them, checked as the passes check them.

@@ -192,6 +192,13 @@ std::vector<LintCase> tensor_core_convolutions() {
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow})
       add_case("conv_bias_relu_pool", tile,
                [=] { gemm::forward_pool_by(tile, g, x, w, bias, {Out(pooled), Out(positions), Out(pooled_mask)}); });
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
+      const Tensor moments =
+          ones({3, gemm::pool_moment_parts_by(tile, g), 2 * channels}, DType::f64, Layout::row_major);
+      add_case("conv, pool and moments", tile, [=] {
+        gemm::forward_pool_moments_by(tile, g, x, w, bias, {Out(pooled), Out(positions), Out(moments)});
+      });
+    }
     if (channels == 64) {
       add_case("ladder: conv", gemm::Tile::small, [=] { ladder::shared_tile::forward(g, x, w, {bias}, Out(y)); });
       add_case("ladder: grad_x of conv", gemm::Tile::small,
@@ -231,6 +238,10 @@ std::vector<LintCase> stationary_convolutions() {
     }
     const Tensor moments = ones({3, stationary::moment_parts(g), outputs}, DType::f64, Layout::row_major);
     add_case("conv and moments", [=] { stationary::forward_moments(g, x, w, bias, Out(y), Out(moments)); });
+    const Tensor pool_moments = ones({3, stationary::pool_moment_parts(g), outputs}, DType::f64, Layout::row_major);
+    add_case("conv, pool and moments", [=] {
+      stationary::forward_pool_moments(g, x, w, bias, {Out(pooled), Out(positions), Out(pool_moments)});
+    });
     add_case("grad_x of conv", [=] { stationary::backward_input_below(g, y, {}, w, {mask_below, Out(sums)}, Out(x)); });
   }
   return cases;

@@ -351,4 +351,9 @@ MUTATIONS = [
     ("kernels/elementwise/map.cuh", "if (last < count) out[last] = function(in[last]...);", ""),
     ("kernels/pool/max_pool2d.cu", "const int rows = min(shape.rows.kernel, shape.rows.size - first_row);",
      "const int rows = shape.rows.kernel;"),
+    ("kernels/conv/implicit_gemm/pooled_result.cuh", "if (i > 0 && !(value > best[k]) && value == value) continue;",
+     "if (i > 0 && !(value >= best[k]) && value == value) continue;"),
+    ("kernels/conv/implicit_gemm/pooled_moments_result.cuh", "left < kWindows ? left : kWindows,", "kWindows,"),
+    ("kernels/conv/stationary/forward_pool_moments.cu", "grid.pixels(place) / implicit_gemm::kWindowRows;",
+     "grid.tile_lines * kTileColumns / implicit_gemm::kWindowRows;"),
 ]

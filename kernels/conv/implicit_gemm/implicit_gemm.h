@@ -17,6 +17,8 @@ ForwardPass forward;
 ForwardPoolPass forward_pool;
 ForwardMomentsPass forward_moments;
 MomentParts moment_parts;
+ForwardPoolMomentsPass forward_pool_moments;
+MomentParts pool_moment_parts;
 BackwardInputPass backward_input;
 BackwardInputBelowPass backward_input_below;
 BackwardWeightPass backward_weight;
@@ -29,6 +31,9 @@ void forward_pool_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Te
 void forward_moments_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
                         const Out& y, const Out& moments);
 std::int64_t moment_parts_by(Tile tile, const ConvGeometry& g);
+void forward_pool_moments_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+                             const PooledMomentsOutput& to);
+std::int64_t pool_moment_parts_by(Tile tile, const ConvGeometry& g);
 void backward_input_by(std::optional<Tile> tile, const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask,
                        const Tensor& w, const LayerBelow& below, const Out& grad_x);
 void backward_weight_by(const WeightPlan& plan, const ConvGeometry& g, const Tensor& x, const Tensor& grad_y,

@@ -8,6 +8,27 @@ namespace tandem::kernels::cuda::implicit_gemm {
 
 constexpr int kWindow = 2, kWindowRows = kWindow * kWindow;
 
+/// The maxima of window number `window` of a staged tile, as max_pool2d takes them, the first of equals, NaN before
+/// all, and their places; those behind a ReLU have kNoPosition where they are not positive.
+template <typename T, typename Shape, bool kRelu>
+__device__ void pool_window(const T* staged, int window, device::Vector<T, kVectorSize<T>>& maxima,
+                            device::Vector<std::uint8_t, kVectorSize<T>>& winners) {
+  float best[kVectorSize<T>];
+#pragma unroll
+  for (int i = 0; i < kWindowRows; ++i) {
+    const auto values = device::load_vector<kVectorSize<T>>(
+        staged + across_place<T, Shape::kColumns>(window * kWindowRows + i, StoreShare<T, Shape>::vector()));
+#pragma unroll
+    for (int k = 0; k < kVectorSize<T>; ++k) {
+      const float value = device::to_float(values[k]);
+      if (i > 0 && !(value > best[k]) && value == value) continue;
+      best[k] = value;
+      maxima[k] = values[k];
+      winners[k] = !kRelu || value > 0.0f ? static_cast<std::uint8_t>(i) : kNoPosition;
+    }
+  }
+}
+
 /// y, and of each element the place of the maximum in its window, or kNoPosition where it is not positive, and a bit
 /// that says so; positions and mask may be null.
 template <typename T>
@@ -21,26 +42,6 @@ struct PooledResult {
   __device__ device::Vector<float, 2> addend(int column) const { return bias_addend(bias, columns, column); }
 
   __device__ float finished(float sum) const { return sum < 0.0f ? 0.0f : sum; }
-
-  /// The maxima of a staged window, as max_pool2d takes them: the first of equals, NaN before all.
-  template <typename Shape>
-  static __device__ void pool(const T* staged, int first_row, int vector, device::Vector<T, kVectorSize<T>>& maxima,
-                              device::Vector<std::uint8_t, kVectorSize<T>>& winners) {
-    float best[kVectorSize<T>];
-#pragma unroll
-    for (int i = 0; i < kWindowRows; ++i) {
-      const auto values =
-          device::load_vector<kVectorSize<T>>(staged + across_place<T, Shape::kColumns>(first_row + i, vector));
-#pragma unroll
-      for (int k = 0; k < kVectorSize<T>; ++k) {
-        const float value = device::to_float(values[k]);
-        if (i > 0 && !(value > best[k]) && value == value) continue;
-        best[k] = value;
-        maxima[k] = values[k];
-        winners[k] = value > 0.0f ? static_cast<std::uint8_t>(i) : kNoPosition;
-      }
-    }
-  }
 
   /// Of the windows of a tile, in_tile by in_tile, the maxima of each that `row_of(in_tile)` says is one of y's rows.
   template <typename Shape, typename RowOf>
@@ -56,7 +57,7 @@ struct PooledResult {
       const int in_tile = Share::row() + turn * Share::kRowsAtOnce;
       device::Vector<T, kVectorSize<T>> maxima;
       device::Vector<std::uint8_t, kVectorSize<T>> winners;
-      pool<Shape>(shared, in_tile * kWindowRows, Share::vector(), maxima, winners);
+      pool_window<T, Shape, true>(shared, in_tile, maxima, winners);
       const unsigned bits = sign_bits<T>(maxima);
       const int row = row_of(in_tile), column = first_column + Share::vector() * kVectorSize<T>;
       if (row >= rows || column >= columns) continue;

@@ -2,12 +2,11 @@
 #include "tandem/kernels/conv/implicit_gemm/pooled_result.cuh"
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
 #include "tandem/kernels/conv/stationary/kernel.cuh"
+#include "tandem/kernels/conv/stationary/pooled_pixel.cuh"
 #include "tandem/kernels/conv/stationary/stationary.h"
 
 namespace tandem::kernels::cuda::stationary {
 namespace {
-
-using implicit_gemm::kWindow;
 
 /// A tile's windows become pixels of y.
 template <typename T>
@@ -19,11 +18,8 @@ struct WindowTaker {
                              int tile, int first_column, T* buffer) const {
     const TilePlace place = grid.place(tile);
     result.write_windows(accumulators, at, first_column, buffer, [&](int window) {
-      const TilePixel<kWindow> pixel(window * implicit_gemm::kWindowRows);
-      const int line = place.line + pixel.line, column = place.column + pixel.column;
-      if (line >= grid.lines || column >= grid.columns) return result.rows;
-      const int pooled_line = (place.image * grid.lines + line) / kWindow;
-      return pooled_line * (grid.columns / kWindow) + column / kWindow;
+      const int pixel = pooled_pixel(grid, place, window);
+      return pixel < 0 ? result.rows : pixel;
     });
   }
 };

@@ -56,7 +56,7 @@ struct Task {
         images(g.n),
         channels(g.c),
         columns(g.k),
-        window(pass == PassKind::forward_pool ? 2 : 1) {
+        window(pass == PassKind::forward_pool || pass == PassKind::forward_pool_moments ? 2 : 1) {
     if (pass != PassKind::backward_input) return;
     // Tap t of the gradient's output i meets input i + pad - t * dilation.
     const auto flipped = [](const PatchAxis& axis) {

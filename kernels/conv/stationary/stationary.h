@@ -16,6 +16,8 @@ ForwardPass forward;
 ForwardPoolPass forward_pool;
 ForwardMomentsPass forward_moments;
 MomentParts moment_parts;
+ForwardPoolMomentsPass forward_pool_moments;
+MomentParts pool_moment_parts;
 BackwardInputPass backward_input;
 BackwardInputBelowPass backward_input_below;
 BackwardWeightPass backward_weight;

@@ -52,8 +52,8 @@ bool same_candidates(const TuningResult& result, std::span<const TuningCandidate
 }  // namespace
 
 std::string_view name_of(PassKind pass) {
-  constexpr std::string_view kNames[] = {"forward", "backward_input", "backward_weight", "forward_pool",
-                                         "forward_moments"};
+  constexpr std::string_view kNames[] = {"forward",      "backward_input",  "backward_weight",
+                                         "forward_pool", "forward_moments", "forward_pool_moments"};
   return kNames[static_cast<int>(pass)];
 }
 
