@@ -15,6 +15,7 @@
 #include "tandem/autograd/functions/compare.h"
 #include "tandem/autograd/functions/concat.h"
 #include "tandem/autograd/functions/conv2d.h"
+#include "tandem/autograd/functions/conv2d_pool.h"
 #include "tandem/autograd/functions/conv_bias_relu.h"
 #include "tandem/autograd/functions/conv_bias_relu_pool.h"
 #include "tandem/autograd/functions/conv_transpose2d.h"

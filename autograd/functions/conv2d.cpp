@@ -13,11 +13,13 @@ namespace {
 
 using kernels::ConvPlan;
 
+constexpr Layout kLayout = Layout::channels_last;
+
 /// With `moments`, also those of y where a kernel makes them on its way.
 void forward(const ConvPlan& plan, const ConvOperands& operands, const Tensor& y, Tensor* moments) {
   const NoGrad no_grad;
   const auto& [images, filters, bias] = operands;
-  if (plan.moment_parts == 0) return kernels::conv2d_forward(plan, images, filters, bias, Out(y));
+  if (!plan.runs_with_moments()) return kernels::conv2d_forward(plan, images, filters, bias, Out(y));
   const MemoryTagScope scope(MemoryTag::workspace);
   *moments = Tensor::empty({3, plan.moment_parts, y.size(1)}, {.dtype = DType::f64, .device = y.device()});
   kernels::conv2d_forward_with_moments(plan, images, filters, bias, Out(y), Out(*moments));
@@ -25,14 +27,20 @@ void forward(const ConvPlan& plan, const ConvOperands& operands, const Tensor& y
 
 Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
                 Tensor* moments) {
-  constexpr Layout kLayout = Layout::channels_last;
   const Tensor x = input_for(OpKind::convolution, input, weight);
-  const Shape y_shape = kernels::conv2d_output_shape(x.shape(), weight.shape(), options);
   const ConvOperands operands = dense_operands(x, weight, bias);
   const auto pass = moments != nullptr ? kernels::PassKind::forward_moments : kernels::PassKind::forward;
   const ConvPlan plan =
       kernels::plan_conv(operands.images, operands.filters, options, request_for("conv2d_forward", pass, x, weight));
-  const Tensor y = Tensor::empty(y_shape, x.options(kLayout));
+  return conv2d_by(plan, operands, x, weight, bias, moments);
+}
+
+}  // namespace
+
+Tensor conv2d_by(const ConvPlan& plan, const ConvOperands& operands, const Tensor& x, const Tensor& weight,
+                 const Tensor& bias, Tensor* moments) {
+  const kernels::ConvGeometry& g = plan.geometry;
+  const Tensor y = Tensor::empty({g.n, g.k, g.p, g.q}, x.options(kLayout));
   forward(plan, operands, y, moments);
   if (!should_record({x, weight, bias})) return y;
 
@@ -45,19 +53,22 @@ Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, c
       gradients[2] = context.new_gradient(2);
       kernels::conv2d_backward_bias(grad_y, Out(gradients[2]));
     }
-    if (context.needs(1)) {
-      gradients[1] = context.new_gradient(1, kLayout);
-      kernels::conv2d_backward_weight(plan, saved_x.get(), grad_y, Out(gradients[1]));
-    }
-    if (context.needs(0)) {
-      gradients[0] = context.new_gradient(0, kLayout);
-      kernels::conv2d_backward_input(plan, grad_y, saved_weight.get(), Out(gradients[0]));
-    }
+    add_conv2d_gradients(context, plan, saved_x, saved_weight, grad_y, gradients);
     return gradients;
   });
 }
 
-}  // namespace
+void add_conv2d_gradients(const BackwardContext& context, const ConvPlan& plan, const SavedTensor& x,
+                          const SavedTensor& weight, const Tensor& grad_y, std::vector<Tensor>& gradients) {
+  if (context.needs(1)) {
+    gradients[1] = context.new_gradient(1, kLayout);
+    kernels::conv2d_backward_weight(plan, x.get(), grad_y, Out(gradients[1]));
+  }
+  if (context.needs(0)) {
+    gradients[0] = context.new_gradient(0, kLayout);
+    kernels::conv2d_backward_input(plan, grad_y, weight.get(), Out(gradients[0]));
+  }
+}
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   return convolve(x, weight, bias, options, nullptr);

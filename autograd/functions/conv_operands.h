@@ -2,9 +2,12 @@
 #pragma once
 
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/record.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/tensor.h"
 #include "tandem/kernels/conv/plan.h"
+
+#include <vector>
 
 namespace tandem::autograd {
 
@@ -31,5 +34,13 @@ inline kernels::ConvRequest request_for(std::string_view op, kernels::PassKind f
 /// conv_bias_relu() of an x that has been brought to the weight's dtype, by a plan for the dense operands.
 Tensor conv_bias_relu_by(const kernels::ConvPlan& plan, const ConvOperands& operands, const Tensor& x,
                          const Tensor& weight, const Tensor& bias);
+
+/// conv2d() likewise; with `moments`, these are made where the plan has them.
+Tensor conv2d_by(const kernels::ConvPlan& plan, const ConvOperands& operands, const Tensor& x, const Tensor& weight,
+                 const Tensor& bias, Tensor* moments = nullptr);
+
+/// The gradients of x and weight that the context needs, at their places among its three, from that of y.
+void add_conv2d_gradients(const BackwardContext& context, const kernels::ConvPlan& plan, const SavedTensor& x,
+                          const SavedTensor& weight, const Tensor& grad_y, std::vector<Tensor>& gradients);
 
 }  // namespace tandem::autograd

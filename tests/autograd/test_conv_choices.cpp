@@ -16,18 +16,20 @@ Tensor leaf(const Shape& shape, DType dtype, Device device) {
   return set_requires_grad(Tensor::full(shape, 0.5, {dtype, layout, device}));
 }
 
-/// How often it was decided in one step of four layers, of every kind: forward, and backward if `recorded`.
+/// How often it was decided in one step of six layers, of every kind: forward, and backward if `recorded`.
 std::int64_t choices_of_step(DType dtype, Device device, bool recorded) {
   const GradMode mode(recorded);
   const Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
   const auto weight = [&](std::int64_t channels) { return leaf({16, channels, 3, 3}, dtype, device); };
   const auto bias = [&] { return leaf({16}, dtype, device); };
   const std::int64_t before = kernels::conv_choices();
-  Tensor y = conv_bias_relu(Tensor::full({2, 3, 8, 8}, 1.0, {dtype, Layout::channels_last, device}), weight(3), bias(),
-                            options);
+  Tensor y = conv_bias_relu(Tensor::full({2, 3, 16, 16}, 1.0, {dtype, Layout::channels_last, device}), weight(3),
+                            bias(), options);
   y = conv_bias_relu_pool(y, weight(16), bias(), options);
   y = conv2d(y, weight(16), bias(), options);
   y = conv2d_with_moments(y, weight(16), bias(), options).y;
+  y = conv2d_pool_with_moments(y, weight(16), bias(), options).y;
+  y = conv2d_pool(y, weight(16), bias(), options);
   if (recorded) backward(sum(y));
   return kernels::conv_choices() - before;
 }
@@ -36,13 +38,13 @@ std::int64_t choices_of_step(DType dtype, Device device, bool recorded) {
 
 TEST_CASE("who runs a convolution is decided once per layer and step") {
   for (const bool recorded : {true, false})
-    for (const DType dtype : {DType::f32, DType::f64}) CHECK(choices_of_step(dtype, Device{}, recorded) == 4);
+    for (const DType dtype : {DType::f32, DType::f64}) CHECK(choices_of_step(dtype, Device{}, recorded) == 6);
 }
 
 TEST_CASE("who runs a convolution on a GPU is decided once per layer and step", "[cuda]") {
   if (!has_gpu()) return;
   for (const bool recorded : {true, false})
-    for (const DType dtype : {DType::f16, DType::f32}) CHECK(choices_of_step(dtype, kGpu, recorded) == 4);
+    for (const DType dtype : {DType::f16, DType::f32}) CHECK(choices_of_step(dtype, kGpu, recorded) == 6);
 }
 
 TEST_CASE("a pass without a plan decides for itself") {

@@ -4,10 +4,12 @@
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"
 #include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/pool/pool2d_options.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
+#include <limits>
 #include <random>
 
 namespace tandem::test {
@@ -71,6 +73,30 @@ Gradients gradients_of(const Form& form, DType dtype) {
   return measured_gradients(loss, leaves);
 }
 
+/// The outputs and gradients of two pooled convolutions without ReLU, of maps whose last row or column is left out:
+/// fused, or by two functions each.
+std::vector<std::vector<float>> pooled_without_relu(bool fused, bool has_bias, const Tensor& images) {
+  const DType dtype = images.dtype();
+  std::vector<Tensor> leaves{set_requires_grad(images.clone())};
+  Tensor y = leaves.front();
+  std::vector<std::vector<float>> all;
+  for (unsigned layer = 0; layer < 2; ++layer) {
+    const std::int64_t in = layer == 0 ? 8 : 24, out = layer == 0 ? 24 : 16;
+    const Tensor weight = set_requires_grad(small_integers({out, in, 3, 3}, dtype, 2 + layer));
+    const Tensor bias = has_bias ? set_requires_grad(small_integers({out}, dtype, 10 + layer)) : Tensor();
+    leaves.push_back(weight);
+    if (has_bias) leaves.push_back(bias);
+    const Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
+    y = fused ? conv2d_pool(y, weight, bias, options)
+              : max_pool2d(conv2d(y, weight, bias, options), {.kernel = {2, 2}, .stride = {2, 2}});
+    all.push_back(y.detach().to(Device{}).to_vector<float>());
+  }
+  // Gradients that are whole numbers, other ones for each output.
+  backward(sum(mul(y, small_integers(y.shape(), dtype, 20))));
+  for (const Tensor& leaf : leaves) all.push_back(grad(leaf).to(Device{}).to_vector<float>());
+  return all;
+}
+
 struct PooledForm {
   bool shared;      // the first layer's result is used twice
   unsigned layers;  // of three: two that are pooled, and one above them
@@ -123,6 +149,44 @@ TEST_CASE("a fused convolution does the work of the fused one below it", "[cuda]
       }
     }
   }
+}
+
+TEST_CASE("a convolution that pools without ReLU has the gradients of the two operations", "[cuda]") {
+  if (!has_gpu()) return;
+  for (const auto products : {kernels::Float32Products::full, kernels::Float32Products::tf32}) {
+    const kernels::Float32ProductsScope scope(products);
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+      for (const bool has_bias : {true, false}) {
+        for (const Shape& shape : {Shape{2, 8, 15, 14}, {2, 8, 12, 13}}) {
+          INFO(name_of(dtype) << (has_bias ? ", bias" : ", no bias") << " of " << to_string(shape));
+          const Tensor images = small_integers(shape, dtype, 1);
+          CHECK(pooled_without_relu(true, has_bias, images) == pooled_without_relu(false, has_bias, images));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a convolution that pools passes the gradient to the first of equals and to the last NaN", "[cuda]") {
+  if (!has_gpu()) return;
+  // Copies its input: the gradient of x is that of the pool.
+  const Tensor weight = Tensor::zeros({8, 8, 1, 1}, {.layout = Layout::channels_last});
+  for (std::int64_t i = 0; i < 8; ++i) Out(weight).data<float>()[i * 9] = 1.0f;
+  const Tensor filters = cast(weight, DType::f16).to(kGpu);
+  const Tensor values = Tensor::full({2, 8, 5, 5}, 1.0, {.layout = Layout::channels_last});
+  for (const std::int64_t pixel : {1, 5, 32, 36}) {  // two of one window; and two others
+    for (std::int64_t channel = 0; channel < 8; ++channel)
+      Out(values).data<float>()[pixel * 8 + channel] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const auto gradient = [&](bool fused) {
+    const Tensor x = set_requires_grad(cast(values, DType::f16).to(kGpu));
+    const Conv2dOptions options{.impl = kernels::ConvImpl::fused};
+    const Tensor y = fused ? conv2d_pool(x, filters, {}, options)
+                           : max_pool2d(conv2d(x, filters, {}, options), {.kernel = {2, 2}, .stride = {2, 2}});
+    backward(y, small_integers(y.shape(), DType::f16, 3));
+    return grad(x).to(Device{}).to_vector<float>();
+  };
+  CHECK(gradient(true) == gradient(false));
 }
 
 TEST_CASE("a convolution that pools on its way out has the gradients of the three operations", "[cuda]") {

@@ -1,5 +1,6 @@
-// Op cases: conv2d, conv_bias_relu and conv_bias_relu_pool.
+// Op cases: conv2d, conv_bias_relu, conv_bias_relu_pool and conv2d_pool.
 #include "tandem/autograd/functions/conv2d.h"
+#include "tandem/autograd/functions/conv2d_pool.h"
 #include "tandem/autograd/functions/conv_bias_relu.h"
 #include "tandem/autograd/functions/conv_bias_relu_pool.h"
 #include "tandem/kernels/pool/max_pool2d.h"
@@ -54,7 +55,9 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();  // twi
 using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Conv2dOptions&);
 
 /// What comes after the convolution.
-enum class End { nothing, relu, relu_and_pool };
+enum class End { nothing, relu, relu_and_pool, pool };
+
+bool is_pooled(End end) { return end == End::relu_and_pool || end == End::pool; }
 
 Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, End end) {
   options.impl = ConvImpl::reference;
@@ -63,12 +66,12 @@ Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, End en
   const Tensor bias = dense.size() > 2 ? dense[2] : Tensor();
   const Shape shape = kernels::conv2d_output_shape(in[0].shape(), in[1].shape(), options);
   const Tensor y = Tensor::empty(shape, in[0].options(Layout::channels_last));
-  if (end != End::nothing) {
+  if (end == End::relu || end == End::relu_and_pool) {
     kernels::conv_bias_relu_forward(dense[0], dense[1], bias, options, Out(y), Out(Tensor()));
   } else {
     kernels::conv2d_forward(dense[0], dense[1], bias, options, Out(y));
   }
-  if (end != End::relu_and_pool) return y;
+  if (!is_pooled(end)) return y;
   const Tensor pooled = Tensor::empty({shape[0], shape[1], shape[2] / 2, shape[3] / 2}, y.options());
   kernels::reference::max_pool2d_forward(y, {.kernel = {2, 2}, .stride = {2, 2}}, Out(pooled), {});
   return pooled;
@@ -86,7 +89,7 @@ OpCase case_of(const std::string& name, Function function, End end, bool exact) 
                         nchw[3] + 2 * options.padding[1] > options.dilation[1] * (variant.width - 1);
       if (!fits) continue;
       const Shape y = kernels::conv2d_output_shape(nchw, weight, options);
-      if (end == End::relu_and_pool && (y[2] < 2 || y[3] < 2)) continue;
+      if (is_pooled(end) && (y[2] < 2 || y[3] < 2)) continue;
       OpCall call;
       call.variant = variant.name;
       call.inputs = {{.shape = nchw}, {.shape = weight}};
@@ -131,12 +134,14 @@ const RegisterOp conv_bias_relu_rounded_case(case_of("conv_bias_relu, many chann
                                                      End::relu, false));
 
 /// In f32 and f64: rounded to half, numbers of one window become equal, and another one may win than in f64. Pooling of
-/// halves is tests/kernels/test_cuda_conv_tensor_cores.cpp's.
-OpCase pooled_case() {
-  OpCase result = case_of("conv_bias_relu_pool", autograd::conv_bias_relu_pool, End::relu_and_pool, true);
+/// halves is tests/kernels/test_cuda_conv_tensor_cores.cpp's and tests/kernels/test_cuda_conv_pool_moments.cpp's.
+OpCase pooled_case(const std::string& name, Function function, End end) {
+  OpCase result = case_of(name, function, end, true);
   result.dtypes = {DType::f32};
   return result;
 }
-const RegisterOp conv_bias_relu_pool_case(pooled_case());
+const RegisterOp conv_bias_relu_pool_case(pooled_case("conv_bias_relu_pool", autograd::conv_bias_relu_pool,
+                                                      End::relu_and_pool));
+const RegisterOp conv2d_pool_case(pooled_case("conv2d_pool", autograd::conv2d_pool, End::pool));
 
 }  // namespace
