@@ -44,7 +44,7 @@ BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
 }
 
 Tensor BasicBlock::forward(const Tensor& input) {
-  const Tensor residual = drop_path_(call_both(conv2_, bn2_, call_both(conv1_, bn1_, input)));
+  const Tensor residual = drop_path_(call_all({conv1_, bn1_, conv2_, bn2_}, input));
   const Tensor shortcut = downsample_ ? (*downsample_)(input) : input;
   return autograd::relu(autograd::add(residual, shortcut));
 }

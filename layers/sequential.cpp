@@ -8,13 +8,10 @@ namespace tandem::layers {
 Tensor Sequential::forward(const Tensor& input) { return run(0, size(), input); }
 
 Tensor Sequential::run(std::size_t begin, std::size_t end, const Tensor& input) {
-  Tensor output = input;
-  for (std::size_t i = begin; i < end; ++i) {
-    const Fusion* const fusion = i + 1 < end ? find_fusion(*layers()[i], *layers()[i + 1], output) : nullptr;
-    output = fusion != nullptr ? fusion->run(*layers()[i], *layers()[i + 1], output) : (*layers()[i])(output);
-    if (fusion != nullptr) ++i;
-  }
-  return output;
+  std::vector<std::reference_wrapper<Module>> all;
+  all.reserve(end - begin);
+  for (std::size_t i = begin; i < end; ++i) all.emplace_back(*layers()[i]);
+  return call_all(all, input);
 }
 
 std::string Sequential::describe() const { return fmt::format("Sequential of {}", size()); }

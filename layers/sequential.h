@@ -25,7 +25,7 @@ class Sequential final : public Container {
   /// "Sequential of 3".
   std::string describe() const override;
 
-  /// Calls modules [begin, end), two at once where fusion.h has a row for them.
+  /// Calls modules [begin, end), neighbours at once where fusion.h has a row for them.
   Tensor run(std::size_t begin, std::size_t end, const Tensor& input);
 
  private:

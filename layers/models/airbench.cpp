@@ -50,10 +50,10 @@ class AirbenchGroup final : public Module {
   }
 
   Tensor forward(const Tensor& input) override {
-    const Tensor x = norm1_(pool_(conv1_(input)));
-    const Tensor y = call_both(conv2_, norm2_, x);
+    const Tensor x = call_all({conv1_, pool_, norm1_}, input);
+    const Tensor y = call_all({conv2_, norm2_}, x);
     if (conv3_ == nullptr) return y;
-    return (*activ_)(autograd::add(drop_path_(call_both(*conv3_, *norm3_, y)), x));
+    return (*activ_)(autograd::add(drop_path_(call_all({*conv3_, *norm3_}, y)), x));
   }
   std::string describe() const override { return "AirbenchGroup"; }
 

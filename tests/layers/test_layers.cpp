@@ -127,7 +127,7 @@ TEST_CASE("fused layers equal the layers they stand for, under the same names") 
   CHECK(fused(x).to_vector<float>() == plain(x).to_vector<float>());
 }
 
-TEST_CASE("each fusion computes what its two layers compute one after the other") {
+TEST_CASE("each fusion computes what its layers compute one after the other") {
   Initializer initializer(1);
   const auto sequence = [](std::unique_ptr<Module> layer) {
     auto result = std::make_unique<Sequential>();
@@ -140,18 +140,29 @@ TEST_CASE("each fusion computes what its two layers compute one after the other"
   };
   const auto norm = [] { return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = 4}); };
   const auto pool = [] { return std::make_unique<MaxPool2d>(2); };
-  std::pair<std::unique_ptr<Module>, std::unique_ptr<Module>> pairs[] = {
-      {conv(false), norm()}, {conv(true), pool()}, {sequence(conv(true)), sequence(pool())}};
-  const Tensor x = integers({2, 3, 6, 6}, 1);
-  REQUIRE(fusions().size() == std::size(pairs));
-  for (std::size_t i = 0; i < std::size(pairs); ++i) {
-    INFO(fusions()[i].name);
-    auto& [first, second] = pairs[i];
-    CHECK(find_fusion(*first, *second, x) == nullptr);  // on the CPU there is nothing to gain
-    const std::vector<float> apart = (*second)((*first)(x)).to_vector<float>();
-    CHECK(call_both(*first, *second, x).to_vector<float>() == apart);
-    CHECK(fusions()[i].run(*first, *second, x).to_vector<float>() == apart);
+  const auto with_relu = conv(true), without = conv(false);
+  const auto batch_norm = norm();
+  const auto maxima = pool();
+  const auto first = sequence(conv(true)), second = sequence(pool());
+  using Layers = std::vector<std::reference_wrapper<Module>>;
+  const std::pair<std::size_t, Layers> cases[] = {{0, {*without, *maxima, *batch_norm}},
+                                                  {1, {*without, *batch_norm}},
+                                                  {2, {*with_relu, *maxima}},
+                                                  {2, {*without, *maxima}},
+                                                  {3, {*first, *second}}};
+  const Tensor x = integers({2, 3, 7, 6}, 1);
+  CHECK(fusions().size() == 4);
+  for (const auto& [number, layers] : cases) {
+    const Fusion& row = fusions()[number];
+    INFO(row.name);
+    CHECK(row.size == layers.size());
+    CHECK(find_fusion(layers, x) == nullptr);  // on the CPU there is nothing to gain
+    Tensor apart = x;
+    for (Module& layer : layers) apart = layer(apart);
+    CHECK(call_all(layers, x).to_vector<float>() == apart.to_vector<float>());
+    CHECK(row.run(layers, x).to_vector<float>() == apart.to_vector<float>());
   }
+  CHECK(call_all({}, x).to_vector<float>() == x.to_vector<float>());
 }
 
 TEST_CASE("a fusion's errors name the layer") {
@@ -159,7 +170,8 @@ TEST_CASE("a fusion's errors name the layer") {
   Sequential network;
   auto& conv = network.add<Conv2d>({.in = 3, .out = 4, .relu = true}, initializer);
   auto& pool = network.add<MaxPool2d>(2);
-  CHECK_THROWS_WITH(fusions()[1].run(conv, pool, integers({2, 5, 6, 6}, 1)), ContainsText("layer 0: conv"));
+  const std::reference_wrapper<Module> pair[] = {conv, pool};
+  CHECK_THROWS_WITH(fusions()[2].run(pair, integers({2, 5, 6, 6}, 1)), ContainsText("layer 0: conv"));
 }
 
 TEST_CASE("batch norm with an activation equals batch norm, then that, and both keep the same statistics") {
