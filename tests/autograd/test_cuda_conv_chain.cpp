@@ -167,6 +167,24 @@ TEST_CASE("a convolution that pools without ReLU has the gradients of the two op
   }
 }
 
+TEST_CASE("a convolution pools apart what lies at an odd address, to the same numbers", "[cuda]") {
+  if (!has_gpu()) return;
+  const Tensor images = small_integers({2, 8, 7, 6}, DType::f16, 1);
+  const Tensor memory = Tensor::zeros({images.numel() + 1}, images.options(Layout::row_major));
+  const Tensor odd = memory.as_strided(images.shape(), images.strides(), 1);
+  odd.copy_from(images);
+  const Tensor weight = small_integers({16, 8, 3, 3}, DType::f16, 2);
+  const auto result = [&](const Tensor& from) {
+    const Tensor x = set_requires_grad(from.detach()), w = set_requires_grad(weight.detach());
+    const ConvWithMoments pooled = conv2d_pool_with_moments(x, w, {}, {.padding = 1, .impl = kernels::ConvImpl::fused});
+    CHECK(pooled.moments.defined() == (&from == &images));
+    backward(pooled.y, small_integers(pooled.y.shape(), DType::f16, 3));
+    return std::vector{pooled.y.detach().to(Device{}).to_vector<float>(), grad(x).to(Device{}).to_vector<float>(),
+                       grad(w).to(Device{}).to_vector<float>()};
+  };
+  CHECK(result(images) == result(odd));
+}
+
 TEST_CASE("a convolution that pools passes the gradient to the first of equals and to the last NaN", "[cuda]") {
   if (!has_gpu()) return;
   // Copies its input: the gradient of x is that of the pool.
