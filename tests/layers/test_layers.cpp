@@ -170,7 +170,7 @@ TEST_CASE("a fusion's errors name the layer") {
   Sequential network;
   auto& conv = network.add<Conv2d>({.in = 3, .out = 4, .relu = true}, initializer);
   auto& pool = network.add<MaxPool2d>(2);
-  const std::reference_wrapper<Module> pair[] = {conv, pool};
+  const std::vector<std::reference_wrapper<Module>> pair{conv, pool};
   CHECK_THROWS_WITH(fusions()[2].run(pair, integers({2, 5, 6, 6}, 1)), ContainsText("layer 0: conv"));
 }
 
