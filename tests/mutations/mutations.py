@@ -353,7 +353,8 @@ MUTATIONS = [
      "const int rows = shape.rows.kernel;"),
     ("kernels/conv/implicit_gemm/pooled_result.cuh", "if (i > 0 && !(value > best[k]) && value == value) continue;",
      "if (i > 0 && !(value >= best[k]) && value == value) continue;"),
-    ("kernels/conv/implicit_gemm/pooled_moments_result.cuh", "left < kWindows ? left : kWindows,", "kWindows,"),
+    ("kernels/conv/implicit_gemm/pooled_moments_result.cuh", "left < kWindows ? left : kWindows,",
+     "left < 0 ? left : kWindows,"),
     ("kernels/conv/stationary/forward_pool_moments.cu", "grid.pixels(place) / implicit_gemm::kWindowRows;",
      "grid.tile_lines * kTileColumns / implicit_gemm::kWindowRows;"),
 ]
