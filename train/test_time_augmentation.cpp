@@ -8,16 +8,14 @@
 #include "tandem/autograd/functions/embedding.h"
 #include "tandem/autograd/functions/shape.h"
 #include "tandem/core/describe.h"
+#include "tandem/kernels/loss/least_confident.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdlib>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace tandem::train {
 namespace {
@@ -64,44 +62,17 @@ Tensor average_over(std::span<const ImageView> views, const ForwardFunction& for
   return sum;
 }
 
-/// The largest probability of each row of logits; -1 where there are NaN.
-std::vector<double> confidences(const Tensor& logits) {
-  const std::vector<double> values = logits.to_vector<double>();
-  const auto classes = static_cast<std::size_t>(logits.size(1));
-  std::vector<double> result;
-  for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(classes)) {
-    const auto end = row + static_cast<std::ptrdiff_t>(classes);
-    const double largest = *std::max_element(row, end);
-    double sum = 0.0;
-    for (auto value = row; value != end; ++value) sum += std::exp(*value - largest);
-    result.push_back(std::isnan(sum) ? -1.0 : 1.0 / sum);
-  }
-  return result;
-}
-
-/// The numbers of the `count` least confident rows of logits, the least first.
-std::vector<std::int64_t> least_confident(const Tensor& logits, std::int64_t count) {
-  const std::vector<double> sure = confidences(logits);
-  std::vector<std::int64_t> order(sure.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return sure[static_cast<std::size_t>(a)] < sure[static_cast<std::size_t>(b)];
-  });
-  order.resize(static_cast<std::size_t>(count));
-  return order;
-}
-
-/// Rows of these numbers along the first dimension, in the layout of images.
-Tensor rows_of(const Tensor& from, const std::vector<std::int64_t>& numbers) {
-  const auto count = static_cast<std::int64_t>(numbers.size());
+/// Rows of these numbers (i64, on the same device) along the first dimension, in the layout of images.
+Tensor rows_of(const Tensor& from, const Tensor& numbers) {
   const Tensor flat = autograd::reshape(from, {from.size(0), from.numel() / from.size(0)});
-  const Tensor rows = autograd::embedding(Tensor::from(numbers, {count}).to(from.device()), flat);
+  const Tensor rows = autograd::embedding(numbers, flat);
   Shape shape = from.shape();
-  shape[0] = count;
+  shape[0] = numbers.size(0);
   const Tensor result = autograd::reshape(rows, shape);
   return from.rank() == 4 ? result.contiguous(Layout::channels_last) : result;
 }
 
+/// Nothing of it is read by the host, so that work on a GPU goes on, and can be recorded.
 Tensor over_least_confident(std::span<const ImageView> views, const ForwardFunction& forward, double share,
                             layers::Module& model, const data::Batch& batch) {
   const Tensor alone = checked_output(run_forward(forward, model, batch));
@@ -111,13 +82,10 @@ Tensor over_least_confident(std::span<const ImageView> views, const ForwardFunct
           describe(alone));
   const auto count = static_cast<std::int64_t>(share * static_cast<double>(images));
   if (count == 0) return alone;
-  const std::vector<std::int64_t> chosen = least_confident(alone, count);
+  const TensorOptions numbers{.dtype = DType::i64, .device = alone.device()};
+  const Tensor chosen = Tensor::empty({count}, numbers), places = Tensor::empty({images}, numbers);
+  kernels::least_confident(alone.detach(), Out(chosen), Out(places));
   const Tensor again = average_over(views, forward, model, with_images(batch, rows_of(batch.images, chosen)));
-  std::vector<std::int64_t> places(
-      static_cast<std::size_t>(images));  // of each image's row in both, one behind another
-  std::iota(places.begin(), places.end(), std::int64_t{0});
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    places[static_cast<std::size_t>(chosen[i])] = images + static_cast<std::int64_t>(i);
   return rows_of(autograd::concat({alone, again}, 0), places);
 }
 

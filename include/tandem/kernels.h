@@ -33,6 +33,7 @@
 #include "tandem/kernels/gemm/linear.h"
 #include "tandem/kernels/instruction_set.h"
 #include "tandem/kernels/loss/add_scores.h"
+#include "tandem/kernels/loss/least_confident.h"
 #include "tandem/kernels/loss/nll_loss.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/norm/batch_norm.h"

@@ -3,6 +3,7 @@
 #include "tandem/kernels/activation/softmax.h"
 #include "tandem/kernels/embedding/embedding.h"
 #include "tandem/kernels/loss/add_scores.h"
+#include "tandem/kernels/loss/least_confident.h"
 #include "tandem/kernels/loss/nll_loss.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/norm/row_norm.h"
@@ -81,6 +82,9 @@ std::vector<LintCase> losses() {
       const Tensor sums = kernels::make_score_sums(loss.device());
       cases.push_back({"add_scores of " + describe(logits),
                        [=] { kernels::add_scores(loss, logits, labels, {.rows = 16}, Out(sums)); }});
+      const Tensor chosen = ones({4}, DType::i64), places = ones({16}, DType::i64);
+      cases.push_back({"least_confident of " + describe(logits),
+                       [=] { kernels::least_confident(logits, Out(chosen), Out(places)); }});
     }
   }
   return cases;
