@@ -12,6 +12,11 @@ void BatchSource::check_options(const BatchOptions& options) const {
 
 std::shared_ptr<const BatchSource> BatchSource::resident_on(Device) const { return nullptr; }
 
+std::optional<ImagesToMake> BatchSource::defer_batch(std::span<const std::int64_t>, std::uint32_t, const BatchOptions&,
+                                                     std::vector<Tensor>&) const {
+  return std::nullopt;
+}
+
 Example BatchSource::get(std::int64_t index) const {
   Example example = get_batch({&index, 1}, 0, {});
   for (Tensor& tensor : example) tensor = tensor.select(0, 0);

@@ -3,9 +3,11 @@
 
 #include "tandem/data/augment.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/deferred_batch.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +32,11 @@ class BatchSource : public Dataset {
   /// of which works alone: no parallel_for here.
   virtual std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                         const BatchOptions& options) const = 0;
+
+  /// The same, but for the images of a GPU, which are to be made later: what that takes goes to the GPU, and `rest`
+  /// gets the tensors, of which the first is undefined. Nothing where that cannot be done; so by default.
+  virtual std::optional<ImagesToMake> defer_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                                  const BatchOptions& options, std::vector<Tensor>& rest) const;
 
   /// A batch of one, without its first dimension; images are neither augmented nor cast.
   Example get(std::int64_t index) const override;

@@ -7,30 +7,32 @@
 
 namespace tandem::data {
 
-UploadedBatch upload(std::optional<Batch> batch, const Stream& stream) {
-  UploadedBatch uploaded{std::move(batch), Event()};
-  if (!uploaded.batch || stream.device() == Device{}) return uploaded;
+UploadedBatch upload(UploadedBatch made, const Stream& stream) {
+  if (!made.batch || stream.device() == Device{}) return made;
   const MemoryTagScope tag(MemoryTag::data);
-  for (Tensor& tensor : uploaded.batch->tensors) {
-    if (tensor.device() == stream.device()) continue;  // made there
+  for (Tensor& tensor : made.batch->tensors) {
+    if (!tensor.defined() || tensor.device() == stream.device()) continue;  // is made there
     const Tensor there = Tensor::empty(
         tensor.shape(), {.dtype = tensor.dtype(), .layout = Layout::channels_last, .device = stream.device()});
     there.copy_from_async(tensor);
     tensor = there;
   }
-  uploaded.copied.record(stream);
-  return uploaded;
+  made.copied.record(stream);
+  return made;
 }
 
-Batch receive(Batch batch, const Event& copied, Device device) {
+DeferredBatch receive(UploadedBatch uploaded, Device device) {
+  Batch& batch = *uploaded.batch;
   const Stream stream = current_stream(device);
-  stream.wait(copied);
-  for (const Tensor& tensor : batch.tensors) tensor.storage()->record_stream(stream);
+  stream.wait(uploaded.copied);
+  for (const std::vector<Tensor>& tensors : {batch.tensors, uploaded.images.memory})
+    for (const Tensor& tensor : tensors)
+      if (tensor.defined()) tensor.storage()->record_stream(stream);
   if (!batch.tensors.empty()) {
     batch.images = batch.tensors.front();
     batch.labels = batch.tensors.back();
   }
-  return batch;
+  return {std::move(batch), std::move(uploaded.images)};
 }
 
 }  // namespace tandem::data

@@ -3,6 +3,7 @@
 
 #include "tandem/core/stream.h"
 #include "tandem/data/batch.h"
+#include "tandem/data/deferred_batch.h"
 
 #include <optional>
 
@@ -11,13 +12,15 @@ namespace tandem::data {
 /// `copied` is passed once the batch has arrived on its device. Nothing at the end of a stream.
 struct UploadedBatch {
   std::optional<Batch> batch;
-  Event copied;
+  ImagesToMake images{};  // where the batch has none
+  Event copied{};
 };
 
-/// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device.
-UploadedBatch upload(std::optional<Batch> batch, const Stream& stream);
+/// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device. Returns the
+/// batch.
+UploadedBatch upload(UploadedBatch made, const Stream& stream);
 
 /// Makes an uploaded batch the current stream's.
-Batch receive(Batch batch, const Event& copied, Device device);
+DeferredBatch receive(UploadedBatch uploaded, Device device);
 
 }  // namespace tandem::data

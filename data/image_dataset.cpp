@@ -42,6 +42,19 @@ void ImageDataset::check_options(const BatchOptions& options) const {
   check_size(options.augment, height(), width(), fmt::format("data set '{}' has", name));
 }
 
+namespace {
+
+Tensor labels_of(const ImageDataset& dataset, std::span<const std::int64_t> indices, bool pinned) {
+  const Tensor labels =
+      Tensor::empty({static_cast<std::int64_t>(indices.size())}, {.dtype = DType::i64, .pinned = pinned});
+  const auto* all_labels = dataset.labels.data<std::int64_t>();
+  std::transform(indices.begin(), indices.end(), Out(labels).data<std::int64_t>(),
+                 [all_labels](std::int64_t image) { return all_labels[image]; });
+  return labels;
+}
+
+}  // namespace
+
 /// Runs in a background thread: nothing here may start a team of threads, which would compete with training.
 std::vector<Tensor> ImageDataset::get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                             const BatchOptions& options) const {
@@ -53,15 +66,26 @@ std::vector<Tensor> ImageDataset::get_batch(std::span<const std::int64_t> indice
                                                              .layout = Layout::channels_last,
                                                              .device = device,
                                                              .pinned = options.pinned && device == Device{}});
-  const Tensor batch_labels = Tensor::empty({count}, {.dtype = DType::i64, .pinned = options.pinned});
-  if (count == 0) return {batch, batch_labels};
-  kernels::augment_images(images, indices,
-                          draw_augments(options.augment, options.seed, epoch, indices, height(), width()),
-                          {mean, deviation, options.augment.crop_border}, Out(batch));
-  const auto* all_labels = labels.data<std::int64_t>();
-  std::transform(indices.begin(), indices.end(), Out(batch_labels).data<std::int64_t>(),
-                 [all_labels](std::int64_t image) { return all_labels[image]; });
-  return {batch, batch_labels};
+  if (count > 0) {
+    kernels::augment_images(images, indices,
+                            draw_augments(options.augment, options.seed, epoch, indices, height(), width()),
+                            {mean, deviation, options.augment.crop_border}, Out(batch));
+  }
+  return {batch, labels_of(*this, indices, options.pinned)};
+}
+
+std::optional<ImagesToMake> ImageDataset::defer_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                                      const BatchOptions& options, std::vector<Tensor>& rest) const {
+  if (images.device() == Device{} || indices.empty()) return std::nullopt;
+  const MemoryTagScope tag(MemoryTag::data);
+  const kernels::PlannedImages plan = kernels::plan_images(
+      images, indices, draw_augments(options.augment, options.seed, epoch, indices, height(), width()),
+      {mean, deviation, options.augment.crop_border});
+  rest = {Tensor(), labels_of(*this, indices, options.pinned)};
+  return ImagesToMake{.shape = {plan.count, channels(), height(), width()},
+                      .options = {.dtype = options.dtype, .layout = Layout::channels_last, .device = images.device()},
+                      .make = [source = images, plan](const Out& made) { kernels::make_images(source, plan, made); },
+                      .memory = {images, plan.memory}};
 }
 
 std::shared_ptr<const BatchSource> ImageDataset::resident_on(Device device) const {

@@ -6,6 +6,7 @@
 #include "tandem/data/batch_source.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,10 @@ class ImageDataset final : public BatchSource {
   /// The images and labels of these numbers, augmented as the options say: see Dataset.
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override;
+
+  /// Of images on a GPU.
+  std::optional<ImagesToMake> defer_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                          const BatchOptions& options, std::vector<Tensor>& rest) const override;
 
   /// The images go to `device`, the labels stay.
   std::shared_ptr<const BatchSource> resident_on(Device device) const override;

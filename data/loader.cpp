@@ -80,6 +80,7 @@ struct Loader::State {
   std::vector<std::int64_t> order;
   std::uint32_t epoch = 0;
   std::int64_t skipped = 0;   // batches at the epoch's beginning
+  bool defers = false;        // images of a GPU are made when they are taken
   std::int64_t position = 0;  // in the stream
   bool stream_ended = false;
   Stream copies;
@@ -88,7 +89,7 @@ struct Loader::State {
 
   LoaderInput input() const;
   void make_resident();
-  void start(std::uint32_t number, std::int64_t skip);
+  void start(std::uint32_t number, std::int64_t skip, bool defers_images);
   void stop();
 
   BatchOptions batch_options() const { return {options.augment, options.seed, options.dtype, pinned()}; }
@@ -101,8 +102,8 @@ struct Loader::State {
   std::vector<Tensor> tensors_of(std::span<const std::int64_t> indices) const;
   Tensor settle(const Tensor& tensor, bool is_input, bool as_asked) const;
 
-  std::optional<Batch> make(std::int64_t index);
-  Batch gather(std::int64_t index) const;
+  UploadedBatch make(std::int64_t index);
+  UploadedBatch gather(std::int64_t index) const;
   void pass_over_skipped();
   std::optional<Batch> read(std::int64_t index);
 };
@@ -129,11 +130,12 @@ void Loader::State::stop() {
   stopping = false;
 }
 
-void Loader::State::start(std::uint32_t number, std::int64_t skip) {
+void Loader::State::start(std::uint32_t number, std::int64_t skip, bool defers_images) {
   require(skip >= 0, "loader: cannot begin an epoch behind {} batches; give 0 or more", skip);
   stop();
   epoch = number;
   skipped = skip;
+  defers = defers_images;
   std::int64_t count = std::numeric_limits<std::int64_t>::max();  // a stream ends where it ends
   int threads = options.threads;
   if (stream != nullptr) {
@@ -231,21 +233,23 @@ std::vector<Tensor> Loader::State::tensors_of(std::span<const std::int64_t> indi
 }
 
 /// Runs in a background thread, as all that it calls.
-std::optional<Batch> Loader::State::make(std::int64_t index) {
+UploadedBatch Loader::State::make(std::int64_t index) {
   const MemoryTagScope tag(MemoryTag::data);
-  return stream != nullptr ? read(skipped + index) : gather(skipped + index);
+  return stream != nullptr ? UploadedBatch{read(skipped + index)} : gather(skipped + index);
 }
 
-Batch Loader::State::gather(std::int64_t index) const {
+UploadedBatch Loader::State::gather(std::int64_t index) const {
   const BatchPart part = sampler.part(index, options.global_batch_size);
   const auto indices =
       std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count));
   Batch batch;
-  batch.tensors = tensors_of(indices);
+  std::optional<ImagesToMake> images;
+  if (defers && source != nullptr) images = source->defer_batch(indices, epoch, batch_options(), batch.tensors);
+  if (!images) batch.tensors = tensors_of(indices);
   batch.index = index;
   batch.local_count = part.count;
   batch.global_count = part.global_count;
-  return batch;
+  return {std::move(batch), std::move(images).value_or(ImagesToMake{})};
 }
 
 /// Brings the stream to its first batch that is wanted, or to its end.
@@ -335,13 +339,18 @@ Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, 
 
 Loader::~Loader() = default;
 
-void Loader::start(std::uint32_t epoch, std::int64_t skip) { state_->start(epoch, skip); }
+void Loader::start(std::uint32_t epoch, std::int64_t skip, bool defers) { state_->start(epoch, skip, defers); }
 
 std::optional<Batch> Loader::next() {
+  std::optional<DeferredBatch> batch = next_deferred();
+  return batch ? std::optional(batch->whole()) : std::nullopt;
+}
+
+std::optional<DeferredBatch> Loader::next_deferred() {
   require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");
   std::optional<UploadedBatch> uploaded = state_->prefetcher->next();
   if (!uploaded || !uploaded->batch) return std::nullopt;
-  return receive(std::move(*uploaded->batch), uploaded->copied, state_->options.device);
+  return receive(*std::move(uploaded), state_->options.device);
 }
 
 std::int64_t Loader::batches() const {

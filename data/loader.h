@@ -5,6 +5,7 @@
 #include "tandem/data/batch.h"
 #include "tandem/data/collate.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/deferred_batch.h"
 #include "tandem/data/example_random.h"
 #include "tandem/data/iterable_dataset.h"
 #include "tandem/data/mixing.h"
@@ -77,14 +78,18 @@ class Loader {
 
   /// Begins `epoch` and its background work; what is left of the epoch before is dropped, after the examples that its
   /// threads are at. The first `skip` batches are left out, as a run that goes on in the middle of an epoch wants it:
-  /// their examples are not made, and those of a stream are passed over (IterableDataset::skip()).
-  void start(std::uint32_t epoch, std::int64_t skip = 0);
+  /// their examples are not made, and those of a stream are passed over (IterableDataset::skip()). With `defers`, the
+  /// images of LoaderOptions::resident on a GPU are not made ahead, but on the stream that takes them, when they are
+  /// wanted: for next_deferred().
+  void start(std::uint32_t epoch, std::int64_t skip = 0, bool defers = false);
 
   /// The next batch of this rank, for use on the current stream; nothing after the last one of the epoch, or after an
   /// error. Rethrows what went wrong in the background: for what a data set, transform or collate function threw, an
   /// Error that names the example, or the batch.
   /// Throws Error before the first start().
   std::optional<Batch> next();
+  /// The same, and with start(..., defers) the images may still be made where they are wanted.
+  std::optional<DeferredBatch> next_deferred();
 
   /// Batches in an epoch, the same on all ranks. Throws Error for a stream without a size.
   std::int64_t batches() const;

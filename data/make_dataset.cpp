@@ -48,9 +48,12 @@ class BatchSubset final : public BatchSource {
 
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override {
-    std::vector<std::int64_t> of_source;
-    for (const std::int64_t index : indices) of_source.push_back(number_of(indices_, index));
-    return source_->get_batch(of_source, epoch, options);
+    return source_->get_batch(of_source(indices), epoch, options);
+  }
+
+  std::optional<ImagesToMake> defer_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                          const BatchOptions& options, std::vector<Tensor>& rest) const override {
+    return source_->defer_batch(of_source(indices), epoch, options, rest);
   }
 
   std::shared_ptr<const BatchSource> resident_on(Device device) const override {
@@ -59,6 +62,12 @@ class BatchSubset final : public BatchSource {
   }
 
  private:
+  std::vector<std::int64_t> of_source(std::span<const std::int64_t> indices) const {
+    std::vector<std::int64_t> numbers;
+    for (const std::int64_t index : indices) numbers.push_back(number_of(indices_, index));
+    return numbers;
+  }
+
   std::shared_ptr<const BatchSource> source_;
   std::vector<std::int64_t> indices_;
 };

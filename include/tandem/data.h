@@ -10,6 +10,7 @@
 #include "tandem/data/cifar.h"
 #include "tandem/data/collate.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/deferred_batch.h"
 #include "tandem/data/encode_png.h"
 #include "tandem/data/example_random.h"
 #include "tandem/data/idx.h"

@@ -121,20 +121,31 @@ __global__ void augment(SourceImages source, const ImageTask* tasks, const Chann
 
 }  // namespace
 
-void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Out& out) {
+PlannedImages plan_images(const Tensor& source, std::span<const std::int64_t> indices,
+                          std::span<const ImageAugment> augments, const AugmentImagesOptions& options) {
+  return {upload_tasks(indices, augments, options, source.device()), static_cast<std::int64_t>(indices.size()),
+          options.border};
+}
+
+void make_images(const Tensor& source, const PlannedImages& plan, const Out& out) {
   const std::int64_t channels = source.size(1), pixels = source.size(2) * source.size(3);
   require(channels * pixels < std::numeric_limits<std::int32_t>::max() - kThreads,
           "augment_images: images of {} values are too large for a CUDA device", channels * pixels);
+  const auto* const tasks = static_cast<const ImageTask*>(plan.memory.raw_data());
+  const auto* const affines = reinterpret_cast<const ChannelAffine*>(tasks + plan.count);
   device::dispatch(out.dtype(), "augment_images", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const AugmentPlan plan(indices, augments, options, out.device());
     const SourceImages images{source.data<std::uint8_t>(), static_cast<int>(channels), static_cast<int>(source.size(2)),
-                              static_cast<int>(source.size(3)), options.border};
+                              static_cast<int>(source.size(3)), plan.border};
     const OutputImages<T> to{out.data<T>(), {out.stride(0), out.stride(1), out.stride(2), out.stride(3)}};
-    launch(channels == 3 ? augment<T, true> : augment<T, false>, {static_cast<unsigned>(indices.size()), kThreads},
-           tandem::cuda::current_stream(out), images, plan.tasks, plan.affines, to);
+    launch(channels == 3 ? augment<T, true> : augment<T, false>, {static_cast<unsigned>(plan.count), kThreads},
+           tandem::cuda::current_stream(out), images, tasks, affines, to);
   });
+}
+
+void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
+                    const AugmentImagesOptions& options, const Out& out) {
+  cuda::make_images(source, cuda::plan_images(source, indices, augments, options), out);
 }
 
 }  // namespace tandem::kernels::cuda

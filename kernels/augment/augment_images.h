@@ -57,4 +57,20 @@ struct AugmentImagesOptions {
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
                     const AugmentImagesOptions& options, const Out& out);
 
+/// What augment_images() does to which images, in the memory of the GPU that has them: the first half of it.
+struct PlannedImages {
+  Tensor memory;           // u8, of kernels
+  std::int64_t count = 0;  // n
+  BorderMode border = BorderMode::zero;
+};
+
+/// Checks what augment_images() checks, and takes to the GPU of `source` what is to be done there: a copy on its
+/// current stream, for which nobody waits. Throws Error for images on the CPU.
+PlannedImages plan_images(const Tensor& source, std::span<const std::int64_t> indices,
+                          std::span<const ImageAugment> augments, const AugmentImagesOptions& options);
+
+/// The second half: what augment_images() makes of the images of the plan, by a kernel on the current stream, which
+/// waits for the plan's stream before. `source` is the plan's, `out` as there.
+void make_images(const Tensor& source, const PlannedImages& plan, const Out& out);
+
 }  // namespace tandem::kernels

@@ -18,6 +18,8 @@ decltype(kernels::augment_images) augment_images;
 namespace cuda {
 /// f32, f16 and bf16 `out` of any strides on a CUDA device; `source` there, too. Returns before it is done.
 decltype(kernels::augment_images) augment_images;
+decltype(kernels::plan_images) plan_images;
+decltype(kernels::make_images) make_images;
 }  // namespace cuda
 
 namespace detail {

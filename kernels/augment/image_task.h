@@ -23,14 +23,8 @@ struct ChannelAffine {
   float unit_scale, byte_scale, bias;
 };
 
-/// Tasks and affines on a device, in one copy that nobody waits for.
-struct AugmentPlan {
-  Tensor memory;  // keeps both
-  const ImageTask* tasks;
-  const ChannelAffine* affines;
-
-  AugmentPlan(std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-              const AugmentImagesOptions& options, Device device);
-};
+/// The tasks and behind them the affines, on a device, in one copy that nobody waits for.
+Tensor upload_tasks(std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
+                    const AugmentImagesOptions& options, Device device);
 
 }  // namespace tandem::kernels::cuda

@@ -32,13 +32,14 @@ ImageTask make_task(std::int64_t index, const ImageAugment& augment) {
 
 }  // namespace
 
-AugmentPlan::AugmentPlan(std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                         const AugmentImagesOptions& options, Device device) {
+Tensor upload_tasks(std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
+                    const AugmentImagesOptions& options, Device device) {
   const MemoryTagScope scope(MemoryTag::workspace);
   const std::size_t task_bytes = indices.size() * sizeof(ImageTask);
   const std::size_t bytes = task_bytes + options.mean.size() * sizeof(ChannelAffine);
   const Shape shape{static_cast<std::int64_t>(bytes)};
-  memory = Tensor::empty(shape, {.dtype = DType::u8, .device = device});  // first: it sets this thread's device
+  // First: it sets this thread's device.
+  const Tensor memory = Tensor::empty(shape, {.dtype = DType::u8, .device = device});
   const Tensor pinned = Tensor::empty(shape, {.dtype = DType::u8, .pinned = true});
   auto* const start = Out(pinned).data<std::uint8_t>();
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -51,9 +52,7 @@ AugmentPlan::AugmentPlan(std::span<const std::int64_t> indices, std::span<const 
     std::memcpy(start + task_bytes + c * sizeof affine, &affine, sizeof affine);
   }
   memory.copy_from_async(pinned);
-  const auto* const there = memory.data<std::uint8_t>();
-  tasks = reinterpret_cast<const ImageTask*>(there);
-  affines = reinterpret_cast<const ChannelAffine*>(there + task_bytes);
+  return memory;
 }
 
 }  // namespace tandem::kernels::cuda

@@ -1,5 +1,7 @@
 // Batches that are made on a device of images that stay there are those that the CPU makes.
 #include "tandem/core/memory.h"
+#include "tandem/data/batch.h"
+#include "tandem/data/deferred_batch.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/make_dataset.h"
 #include "tandem/data/stratified_split.h"
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +22,32 @@ using namespace tandem::data;
 
 namespace {
 
+/// How images are made.
+enum class Made { ahead, when_taken, in_place };
+
+/// The next batch. In place: one of a shape is always in the same tensors.
+std::optional<Batch> next_of(Loader& loader, Made made, std::vector<Batch>& places) {
+  std::optional<DeferredBatch> batch = loader.next_deferred();
+  if (!batch) return std::nullopt;
+  if (made != Made::in_place) return batch->whole();
+  for (Batch& place : places) {
+    if (!batch->is_like(place.tensors)) continue;
+    batch->write_to(place.tensors);
+    return place;
+  }
+  places.push_back(batch->whole());
+  return places.back();
+}
+
 /// The bytes of both tensors of all batches of two epochs, the second from its batch `skip` on.
-std::vector<std::string> bytes_of_epochs(Loader& loader, std::int64_t skip) {
+std::vector<std::string> bytes_of_epochs(Loader& loader, std::int64_t skip, Made made = Made::ahead) {
   std::vector<std::string> bytes;
+  std::vector<Batch> places;
   for (const std::uint32_t epoch : {0U, 1U}) {
-    loader.start(epoch, epoch == 0 ? 0 : skip);
-    while (const auto batch = loader.next()) {
+    loader.start(epoch, epoch == 0 ? 0 : skip, made != Made::ahead);
+    while (const auto batch = next_of(loader, made, places)) {
+      CHECK(batch->images.is_same(batch->tensors[0]));
+      CHECK(batch->labels.is_same(batch->tensors[1]));
       for (const Tensor& tensor : batch->tensors) {
         CHECK(tensor.device() == loader.options().device);
         REQUIRE(tensor.is_dense(Layout::channels_last));
@@ -70,7 +93,8 @@ TEST_CASE("a resident loader makes the batches of one on the CPU, bit for bit", 
     Loader resident(images, options);
     const auto expected = bytes_of_epochs(plain, 1);
     CHECK(expected.size() == 2 * (3 + 2));
-    CHECK(first_difference(bytes_of_epochs(resident, 1), expected) == -1);
+    for (const Made made : {Made::ahead, Made::when_taken, Made::in_place})
+      CHECK(first_difference(bytes_of_epochs(resident, 1, made), expected) == -1);
   }
 }
 
@@ -87,7 +111,8 @@ TEST_CASE("a resident loader takes part of a data set, grey images, and a batch 
   const auto expected = bytes_of_epochs(plain, 0);
   REQUIRE(expected.size() == 12);
   CHECK(expected.back().empty());
-  CHECK(first_difference(bytes_of_epochs(resident, 0), expected) == -1);
+  for (const Made made : {Made::ahead, Made::when_taken, Made::in_place})
+    CHECK(first_difference(bytes_of_epochs(resident, 0, made), expected) == -1);
   CHECK(resident.zeros(3)->images.shape() == Shape({3, 1, 8, 8}));
 }
 
@@ -105,6 +130,23 @@ TEST_CASE("a resident loader holds the images once, and lets go of them", "[cuda
     CHECK(images->images.device() == Device{});
   }
   CHECK(on_gpu() == before);
+}
+
+TEST_CASE("images that are made when they are taken take no memory before", "[cuda][loader]") {
+  if (!has_gpu()) return;
+  const auto images = std::make_shared<const ImageDataset>(coloured(100));
+  Loader loader(images, {.global_batch_size = 50, .threads = 0, .device = kGpu, .resident = true});
+  const auto on_gpu = [] { return memory_stats(kGpu).current_of(MemoryTag::data); };
+  const std::int64_t before = on_gpu(), of_batch = 50 * 3 * 9 * 9 * 4;
+  for (const bool defers : {true, false}) {
+    loader.start(0, 0, defers);
+    std::optional<DeferredBatch> batch = loader.next_deferred();
+    CHECK((on_gpu() - before < of_batch) == defers);
+    CHECK(batch->whole().images.size(0) == 50);
+    CHECK(on_gpu() - before >= of_batch);
+    const Tensor first = batch->whole().images;
+    CHECK(batch->whole().images.is_same(first));  // made once
+  }
 }
 
 TEST_CASE("what cannot be resident is refused", "[cuda][loader]") {
