@@ -2,10 +2,19 @@
 #include "tandem/layers/random_state.h"
 
 #include "tandem/core/work_graph.h"
+#include "tandem/layers/random_draws.h"
 
 #include <algorithm>
 
 namespace tandem::layers {
+
+namespace {
+
+thread_local std::int64_t draws = 0;
+
+}  // namespace
+
+std::int64_t random_draws() { return draws; }
 
 void RandomState::set_step(std::uint32_t step) {
   step_ = step;
@@ -19,6 +28,7 @@ void RandomState::set_rank(std::uint32_t rank) {
 }
 
 RandomKey RandomState::next_key(std::uint32_t layer) {
+  ++draws;
   if (layer >= uses_.size()) uses_.resize(layer + 1);
   const std::uint32_t use = uses_[layer]++;
   // Rank, layer and use go through a Philox block into the seed: keys of different ones share nothing visible.

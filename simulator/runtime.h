@@ -50,6 +50,7 @@ struct RuntimeCounts {
   std::atomic<std::int64_t> copies_to_device = 0;  // from the host
   std::atomic<std::int64_t> bytes_to_device = 0;   // that these bring
   std::atomic<std::int64_t> bytes_to_host = 0;     // that copies take back
+  std::atomic<std::int64_t> bytes_on_device = 0;   // that copies take from one place there to another
 };
 RuntimeCounts& runtime_counts();
 

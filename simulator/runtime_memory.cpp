@@ -150,6 +150,8 @@ void count_copy(const void* to, const void* from, std::size_t bytes) {
   }
   if (!is_device_address(to) && is_device_address(from))
     runtime_counts().bytes_to_host += static_cast<std::int64_t>(bytes);
+  if (is_device_address(to) && is_device_address(from))
+    runtime_counts().bytes_on_device += static_cast<std::int64_t>(bytes);
 }
 
 /// What a node of a graph finds when it comes to host memory that has been freed since the capture.

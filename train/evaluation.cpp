@@ -2,11 +2,16 @@
 #include "tandem/train/evaluation.h"
 
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/core/error.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/stream.h"
 #include "tandem/layers/mode_scope.h"
 #include "tandem/train/canonical_step.h"
 #include "tandem/train/running_scores.h"
 
+#include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tandem::train {
@@ -17,6 +22,47 @@ std::vector<std::int64_t> order_of(const data::Loader& loader) {
   loader.dataset();
   return loader.sampler().order(0);
 }
+
+/// Adds outputs and labels of a GPU to details once they are here, three batches later, so that nobody waits.
+class DetailsOnTheWay {
+ public:
+  explicit DetailsOnTheWay(EvaluationDetails& details) : details_(details) {}
+
+  void add(const Tensor& output, const Tensor& labels, std::span<const std::int64_t> numbers) {
+    Batch batch{.output = copy_of(output), .labels = copy_of(labels), .numbers = numbers, .arrived = Event()};
+    batch.arrived.record(current_stream(output.device()));
+    batches_.push_back(std::move(batch));
+    read(kUnread);
+  }
+
+  /// All but the last `but` ones.
+  void read(std::size_t but) {
+    for (; batches_.size() > but; batches_.pop_front()) {
+      const Batch& batch = batches_.front();
+      if (!batch.arrived.is_done()) batch.arrived.synchronize();
+      details_.add(batch.output, batch.labels, batch.numbers);
+    }
+  }
+
+ private:
+  struct Batch {
+    Tensor output, labels;  // on the CPU once `arrived` is passed
+    std::span<const std::int64_t> numbers;
+    Event arrived;
+  };
+
+  static constexpr std::size_t kUnread = 3;
+
+  static Tensor copy_of(const Tensor& tensor) {
+    const MemoryTagScope tag(MemoryTag::workspace);
+    const Tensor here = Tensor::empty(tensor.shape(), {.dtype = tensor.dtype(), .pinned = true});
+    here.copy_from_async(tensor);
+    return here;
+  }
+
+  EvaluationDetails& details_;
+  std::deque<Batch> batches_;
+};
 
 }  // namespace
 
@@ -71,6 +117,44 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
   std::vector<Scores> sums;
   for (const RunningScores& of_micro_batch : scores) sums.push_back(of_micro_batch.all());
   return canonical->sum(sums);
+}
+
+Scores evaluate(EvaluationGraph& graph, data::Loader& loader, comm::ProcessGroup& group, EvaluationDetails* details) {
+  return *evaluate_unless({}, graph, loader, group, details);
+}
+
+std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, EvaluationGraph& graph, data::Loader& loader,
+                                      comm::ProcessGroup& group, EvaluationDetails* details) {
+  const data::DistributedSampler& sampler = loader.sampler();
+  if (sampler.micro_batches() > 0) {
+    graph.refuse("micro-batches of a canonical mode are scored one by one");
+    return evaluate_unless(ends, graph.model(), loader, group, graph.scoring(), details);
+  }
+  require(details == nullptr || graph.keeps_outputs(),
+          "evaluation: details are made of outputs, and this graph does not keep them: make it with keeps_outputs");
+  const autograd::NoGrad no_grad;
+  const layers::ModeScope evaluating(graph.model(), false);
+  const std::vector<std::int64_t> order = details != nullptr ? order_of(loader) : std::vector<std::int64_t>();
+  std::optional<DetailsOnTheWay> on_the_way;
+  if (details != nullptr) on_the_way.emplace(*details);
+  graph.start();
+  loader.start(0, 0, true);
+  while (auto batch = loader.next_deferred()) {
+    const std::int64_t count = batch->count();
+    if (count > 0) {  // a small last batch may leave nothing for this rank
+      const Tensor labels = batch->labels();
+      const std::int64_t index = batch->index();
+      graph.add(*std::move(batch));
+      if (on_the_way) {
+        const auto first = static_cast<std::size_t>(sampler.part(index, loader.options().global_batch_size).begin);
+        on_the_way->add(graph.output(), labels, std::span(order).subspan(first, static_cast<std::size_t>(count)));
+      }
+    }
+    if (ends && ends()) return std::nullopt;
+  }
+  const Scores& scores = graph.scores();
+  if (on_the_way) on_the_way->read(0);
+  return graph.scoring().sum_over_ranks(scores, group);
 }
 
 }  // namespace tandem::train

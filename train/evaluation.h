@@ -5,6 +5,7 @@
 #include "tandem/data/loader.h"
 #include "tandem/layers/module.h"
 #include "tandem/train/evaluation_details.h"
+#include "tandem/train/evaluation_graph.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/scoring.h"
 
@@ -39,5 +40,15 @@ Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup&
 std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers::Module& model, data::Loader& loader,
                                       comm::ProcessGroup& group, const Scoring& scoring,
                                       EvaluationDetails* details = nullptr);
+
+/// The same of the model and the scoring that the graph was made of, by launches where it has recorded them: with the
+/// bits that there would be without. A loader that deals micro-batches is refused: EvaluationGraph::refuse(). Throws
+/// Error for details of a graph that does not keep outputs.
+/// @{
+Scores evaluate(EvaluationGraph& graph, data::Loader& loader, comm::ProcessGroup& group,
+                EvaluationDetails* details = nullptr);
+std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, EvaluationGraph& graph, data::Loader& loader,
+                                      comm::ProcessGroup& group, EvaluationDetails* details = nullptr);
+/// @}
 
 }  // namespace tandem::train

@@ -3,41 +3,33 @@
 
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/comm/process_group.h"
-#include "tandem/core/work_graph.h"
 #include "tandem/data/batch.h"
+#include "tandem/data/deferred_batch.h"
 #include "tandem/layers/module.h"
 #include "tandem/layers/random_state.h"
 #include "tandem/optim/gradient_places.h"
 #include "tandem/optim/optimizer.h"
+#include "tandem/train/recorded_work.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::train {
-
-/// Whether steps are recorded once and launched as CUDA graphs. `automatic`: where that can be done, and a line says
-/// where it cannot; `on`: an Error there.
-enum class CudaGraph : std::uint8_t { off, automatic, on };
-
-/// "off", "auto", "on". Throws Error for another text.
-CudaGraph parse_cuda_graph(std::string_view name);
-/// What parse_cuda_graph() reads.
-std::string_view name_of(CudaGraph mode);
 
 /// Takes steps of batches of one shape: the first two one operation after another, which loads and chooses kernels, the
 /// third is recorded in a WorkGraph (with a loss scale, the one behind two that were taken of every parameter), and
 /// from then on each is one launch, with the bits that the operations would have had. What a step does is what was
 /// recorded: functions of the program are not called again, but for what WorkGraph::with_each_launch() was given. A
 /// batch of another shape, and a step of modules with hooks, is computed by the operations; hooks of gradients
-/// (autograd::on_gradient_ready()) are called for the recording alone. Where the
-/// modes of the modules, which parameters are trained, or addresses have changed, the graph is dropped with a line, and
-/// the next step is recorded anew. What else a program changes under way (a module that is added, the rule of a loss
-/// scale, another random state, Optimizer::scale_gradients()) is for drop(). Gradients have places of their own while
+/// (autograd::on_gradient_ready()) are called for the recording alone. Where the modes of the modules, which parameters
+/// are trained, or addresses have changed, the graph is dropped with a line, and the next step is recorded anew. What
+/// else a program changes under way (a module that is added, the rule of a loss scale, another random state,
+/// Optimizer::scale_gradients()) is for drop(), and so is load_state_dict(). Gradients have places of their own while
 /// this lives. Of several ranks, all take the same steps: what makes one of them record, launch or drop is on all alike
 /// (hooks, modes, which parameters are trained, settings of the program), and they agree on each recording. Example:
 ///     #include "tandem/autograd/functions.h"
@@ -54,7 +46,7 @@ std::string_view name_of(CudaGraph mode);
 ///         });
 ///       }
 ///     }
-class StepGraph {
+class StepGraph final : public RecordedWork {
  public:
   /// All parameters of the optimizer are on one GPU; all must outlive this, and the model draws its random numbers by
   /// `random_state`. With several ranks, a step exchanges gradients by `replicas`, whose recording_obstacle() is "",
@@ -63,56 +55,35 @@ class StepGraph {
             CudaGraph mode, comm::ProcessGroup* group = nullptr, comm::DistributedDataParallel* replicas = nullptr);
 
   /// Takes a step of the batch: calls work(batch), or launches what was recorded of it, which reads a copy of the
-  /// batch. `work` is a whole step, and does what it does to the batch it is given. `examples` are those of the batch
-  /// on all ranks, on which alone it depends whether they launch. Returns whether it was a launch. Where `work` could
-  /// not be recorded three times, steps are no launches any more; with CudaGraph::on throws Error then.
-  bool take(const data::Batch& batch, std::int64_t examples, const std::function<void(const data::Batch&)>& work);
+  /// batch, or images that were made for it alone. `work` is a whole step, and does what it does to the batch it is
+  /// given. `examples` are those of the batch on all ranks, on which alone it depends whether they launch. Returns
+  /// whether it was a launch. Where `work` could not be recorded three times, steps are no launches any more; with
+  /// CudaGraph::on throws Error then.
+  bool take(data::DeferredBatch batch, std::int64_t examples, const std::function<void(const data::Batch&)>& work) {
+    return take_batch(std::move(batch), examples, work);
+  }
   /// The same of one rank.
   bool take(const data::Batch& batch, const std::function<void(const data::Batch&)>& work) {
-    return take(batch, batch.count(), work);
+    return take(data::DeferredBatch(batch), batch.count(), work);
   }
 
   /// Within `work`, behind backward: throws Error for a gradient that is elsewhere than it was.
   void check_places() const;
 
-  /// Forgets what was recorded: behind load_state_dict(), or for what only the program knows. Two steps go before the
-  /// next one.
-  void drop();
-
-  /// Whether a step is recorded, and the next one probably a launch of it.
-  bool is_recorded() const { return graph_.has_value(); }
-  /// Steps that were launches, so far.
-  std::int64_t launches() const { return launches_; }
-  /// How often a step was recorded.
-  std::int64_t recordings() const { return recordings_; }
-
  private:
-  /// What a recorded step depends on beside the numbers in tensors: modes, and where the model's tensors are.
-  std::vector<std::uintptr_t> circumstances() const;
-  bool has_shapes_of_fixed(const data::Batch& batch) const;
-  void copy_to_fixed(const data::Batch& batch);
-  bool is_ready(const data::Batch& batch, std::int64_t examples);
-  std::string try_to_record(const std::function<void(const data::Batch&)>& work);
-  std::string reason_of_any_rank(const std::string& mine) const;
-  void record(const std::function<void(const data::Batch&)>& work);
-  void note_dropped(std::string_view reason);
+  bool may_record() const override;
+  void add_circumstances(std::vector<std::uintptr_t>& all) const override;
+  void prepare_recording(Device device) override;
+  std::string agree(const std::string& mine) const override;
+  void abandon_recording() override;
+  void prepare_launch() override;
+  void finish_launch() override;
 
-  layers::Module& model_;
   optim::Optimizer& optimizer_;
   std::shared_ptr<layers::RandomState> random_state_;
-  CudaGraph mode_;
   comm::ProcessGroup* group_;  // of several ranks
   comm::DistributedDataParallel* replicas_;
   std::optional<optim::GradientPlaces> places_;  // with several ranks, the replicas have them
-  std::vector<layers::Module*> modules_;
-  std::vector<Tensor> tensors_;      // parameters and buffers
-  data::Batch fixed_;                // that recorded work reads
-  std::int64_t fixed_examples_ = 0;  // on all ranks
-  std::optional<WorkGraph> graph_;
-  std::vector<std::uintptr_t> recorded_circumstances_;
-  int eager_steps_ = 0;  // since the graph was dropped, of fixed_'s shapes
-  int failures_ = 0;     // since the last launch
-  std::int64_t launches_ = 0, recordings_ = 0;
 };
 
 }  // namespace tandem::train

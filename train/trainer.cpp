@@ -111,7 +111,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
   if (const int micro_batches = parts_.train_loader.sampler().micro_batches(); micro_batches > 0)
     canonical_.emplace(parts_.group, parts_.optimizer.parameters(), buffers_, micro_batches, options.metrics.size());
   if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema, options.ema_options);
-  make_step_graph();
+  make_graphs();
   if (options.lookahead.every > 0) lookahead_.emplace(parts.model.state_dict(), parts.optimizer, options.lookahead);
 }
 
@@ -195,7 +195,8 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
   const auto start = Clock::now();
   const std::int64_t batches = parts_.train_loader.batches();
   const std::int64_t steps = steps_until_pause();
-  parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation);
+  parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation,
+                            step_graph_ != nullptr);
   while (epoch_step_ < steps) {
     const auto begin = phases_.last();
     const std::int64_t images = images_before(epoch_step_ + 1) - images_before(epoch_step_);

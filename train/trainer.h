@@ -12,6 +12,7 @@
 #include "tandem/train/best_epoch.h"
 #include "tandem/train/canonical_step.h"
 #include "tandem/train/evaluation_details.h"
+#include "tandem/train/evaluation_graph.h"
 #include "tandem/train/forward.h"
 #include "tandem/train/phase_times.h"
 #include "tandem/train/progress_format.h"
@@ -26,6 +27,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace tandem::train {
 
@@ -73,9 +75,11 @@ struct TrainerOptions {
   /// The run ends where a loss scale skips so many steps in a row; 0: never. Halving the scale 40 times leads from the
   /// largest f16 to the smallest one: what still overflows then does so at every scale.
   std::int64_t max_skipped_steps = 40;
-  /// Steps as CUDA graphs (step_graph.h). Possible on a GPU for steps that are one batch each, without an L1 penalty
-  /// beside a loss scale and metrics of one's own, and for several ranks where their group can record all-reduces.
-  /// Functions of the options are then called for the steps alone that are no launches, of which there are a few.
+  /// Steps and batches of evaluations as CUDA graphs (step_graph.h, evaluation_graph.h). Possible on a GPU for steps
+  /// that are one batch each, without an L1 penalty beside a loss scale and metrics of one's own, and for several ranks
+  /// where their group can record all-reduces; for evaluations without metrics of one's own, canonical mode
+  /// and `dead_relus`, the last of which is no error with CudaGraph::on. Functions of the options are then called alone
+  /// for steps and batches that are no launches, of which there are a few.
   CudaGraph cuda_graph = CudaGraph::off;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
@@ -190,13 +194,13 @@ class Trainer {
   /// middle. Returns the last record, and ends early as run() does. Throws Error unless `epochs` >= 1. Collective.
   EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
 
-  /// Takes so many steps of the first epoch, or all of it if it has fewer, evaluates a batch, and puts everything back:
-  /// what follows has the same bits as without. Then kernels are loaded and chosen and memory is there, so that the
-  /// time of the first steps is that of the others. Before run() or fit(); nothing is reported. Functions of the
-  /// options are called as in any step, and so are hooks and observers of modules (make a NanFinder behind it); the
-  /// scaler's skipped_steps() counts on. On several ranks not in the middle of an epoch that this trainer has begun,
-  /// where ranks have buffers of their own. Throws Error for a number below 0, and what a step throws, behind which
-  /// nothing is put back. Collective.
+  /// Takes so many steps of the first epoch, or all of it if it has fewer, evaluates a batch (three, where such are to
+  /// be CUDA graphs, which are kept), and puts everything back: what follows has the same bits as without. Then kernels
+  /// are loaded and chosen and memory is there, so that the time of the first steps is that of the others. Before run()
+  /// or fit(); nothing is reported. Functions of the options are called as in any step, and so are hooks and observers
+  /// of modules (make a NanFinder behind it); the scaler's skipped_steps() counts on. On several ranks not in the
+  /// middle of an epoch that this trainer has begun, where ranks have buffers of their own. Throws Error for a number
+  /// below 0, and what a step throws, behind which nothing is put back. Collective.
   void rehearse(std::int64_t steps);
 
   /// Optimizer steps in an epoch.
@@ -219,6 +223,8 @@ class Trainer {
 
   /// Steps that were launches of a CUDA graph, so far.
   std::int64_t graph_launches() const { return step_graph_ ? step_graph_->launches() : 0; }
+  /// The same of batches that were evaluated.
+  std::int64_t evaluation_launches() const { return evaluation_graph_ ? evaluation_graph_->launches() : 0; }
 
   /// What it trains, and with what.
   const TrainingParts& parts() const { return parts_; }
@@ -286,10 +292,13 @@ class Trainer {
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   optim::FiniteCheck take_step(std::int64_t images, std::int64_t micro_batches, bool is_measured);
   optim::FiniteCheck take_step_by_graph(std::int64_t images_in_step);
-  void make_step_graph();
+  void make_graphs();
+  std::string make_step_graph();
+  std::string make_evaluation_graph();
   void await_exchange(const std::shared_ptr<comm::Work>& exchange) const;
   void run_canonical_batch(std::int64_t images_in_step);
   void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
+  data::DeferredBatch next_deferred_batch();
   data::Batch next_batch();
   ScoredBatch compute(const data::Batch& batch, double share);
   void report_step(std::int64_t epoch, std::int64_t images, const TrainObserver& observer);
@@ -321,8 +330,9 @@ class Trainer {
   Scoring scoring_, test_scoring_;
   BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;
-  std::optional<CanonicalStep> canonical_;  // in canonical mode
-  std::unique_ptr<StepGraph> step_graph_;   // where steps are recorded
+  std::optional<CanonicalStep> canonical_;             // in canonical mode
+  std::unique_ptr<StepGraph> step_graph_;              // where steps are recorded
+  std::unique_ptr<EvaluationGraph> evaluation_graph_;  // where evaluations are
   // DistributedDataParallel::exchange_under_way() of the last step, and of that before it.
   std::shared_ptr<comm::Work> exchange_, earlier_exchange_;
   std::optional<optim::ExponentialMovingAverage> ema_;

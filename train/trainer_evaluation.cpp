@@ -1,4 +1,5 @@
 // What a trainer evaluates behind an epoch and behind the last one.
+#include "tandem/core/timeline.h"
 #include "tandem/train/averaged_model.h"
 #include "tandem/train/dead_relus.h"
 #include "tandem/train/evaluation.h"
@@ -56,16 +57,20 @@ bool Trainer::fill_in_test(EpochRecord& record, const TrainObserver& observer) {
 std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split, const TrainObserver& observer) {
   std::optional<AveragedModel> averaged;
   if (ema_) averaged.emplace(parts_.model, *ema_);
+  const std::function<bool()> ends = may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>();
   EvaluationDetails details;
+  EvaluationDetails* const wanted_details = options_.detailed ? &details : nullptr;
   std::optional<DeadReluMeter> relus;
-  if (options_.dead_relus) relus.emplace(parts_.model);
-  const Scoring scoring = relus ? Scoring(options_.loss, options_.metrics, 0.0,
-                                          over_views(options_.test_time_augmentation, relus->watched(options_.forward),
-                                                     options_.test_time_share))
-                                : test_scoring_;
-  std::optional<Scores> scores =
-      evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,
-                      parts_.group, scoring, options_.detailed ? &details : nullptr);
+  std::optional<Scores> scores;
+  if (evaluation_graph_ && !timeline_is_recorded()) {
+    scores = evaluate_unless(ends, *evaluation_graph_, loader, parts_.group, wanted_details);
+  } else {
+    if (options_.dead_relus) relus.emplace(parts_.model);
+    const ForwardFunction forward = relus ? relus->watched(options_.forward) : options_.forward;
+    const Scoring scoring(options_.loss, options_.metrics, 0.0,
+                          over_views(options_.test_time_augmentation, forward, options_.test_time_share));
+    scores = evaluate_unless(ends, parts_.model, loader, parts_.group, scoring, wanted_details);
+  }
   const std::int64_t epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle: a run of so many steps
   if (scores && relus) dead_relus_ = relus->dead_relus(parts_.group);
   if (scores && options_.detailed) evaluated_ = {split, epoch, scores->metrics, std::move(details)};

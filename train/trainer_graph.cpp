@@ -1,10 +1,12 @@
-// Steps of a Trainer that a GPU is given as one unit of work.
+// Steps and evaluated batches of a Trainer that a GPU is given as one unit of work.
 #include "tandem/autograd/variable.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/optim/l1_penalty.h"
 #include "tandem/train/trainer.h"
 
 #include <fmt/format.h>
+
+#include <utility>
 
 namespace tandem::train {
 namespace {
@@ -22,32 +24,63 @@ std::string obstacle_to_graph(const TrainingParts& parts, const TrainerOptions& 
   return "";
 }
 
+/// Why batches of evaluations cannot be; "": they can.
+std::string obstacle_to_evaluation_graph(const TrainingParts& parts, const TrainerOptions& options,
+                                         const Scoring& scoring, bool is_canonical) {
+  if (std::string obstacle = EvaluationGraph::obstacle(parts.model, scoring); !obstacle.empty()) return obstacle;
+  if (is_canonical) return "in canonical mode the host adds up the gradients";
+  if (options.dead_relus) return "the outputs of each ReLU are looked at";
+  return "";
+}
+
 }  // namespace
 
-void Trainer::make_step_graph() {
-  if (options_.cuda_graph == CudaGraph::off) return;
+/// Returns why not; "": it is there.
+std::string Trainer::make_step_graph() {
   std::string obstacle = obstacle_to_graph(parts_, options_, canonical_.has_value());
-  if (obstacle.empty()) {
-    try {
-      const bool are_several = parts_.group.size() > 1;
-      step_graph_ =
-          std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph,
-                                      are_several ? &parts_.group : nullptr, are_several ? &parts_.replicas : nullptr);
-      return;
-    } catch (const Error& error) {  // another trainer's graph has the gradients, say
-      obstacle = error.what();
-    }
+  if (!obstacle.empty()) return obstacle;
+  try {
+    const bool are_several = parts_.group.size() > 1;
+    step_graph_ =
+        std::make_unique<StepGraph>(parts_.model, parts_.optimizer, random_state_, options_.cuda_graph,
+                                    are_several ? &parts_.group : nullptr, are_several ? &parts_.replicas : nullptr);
+  } catch (const Error& error) {  // another trainer's graph has the gradients, say
+    obstacle = error.what();
   }
-  require(options_.cuda_graph != CudaGraph::on,
+  return obstacle;
+}
+
+/// The same.
+std::string Trainer::make_evaluation_graph() {
+  std::string obstacle = obstacle_to_evaluation_graph(parts_, options_, test_scoring_, canonical_.has_value());
+  if (obstacle.empty())
+    evaluation_graph_ =
+        std::make_unique<EvaluationGraph>(parts_.model, test_scoring_, options_.cuda_graph, options_.detailed);
+  return obstacle;
+}
+
+void Trainer::make_graphs() {
+  if (options_.cuda_graph == CudaGraph::off) return;
+  const std::string of_steps = make_step_graph();
+  require(of_steps.empty() || options_.cuda_graph != CudaGraph::on,
           "trainer: steps cannot be CUDA graphs: {}; leave that out, or choose CudaGraph::automatic or off "
           "(--cuda-graph auto)",
-          obstacle);
-  kernels::notice(fmt::format("CUDA graph: off: {}", obstacle));
+          of_steps);
+  const bool evaluates = parts_.test_loader != nullptr || parts_.validation_loader != nullptr;
+  const std::string of_evaluations = evaluates ? make_evaluation_graph() : of_steps;
+  if (of_evaluations == of_steps) {
+    if (!of_steps.empty()) kernels::notice(fmt::format("CUDA graph: off: {}", of_steps));
+    return;
+  }
+  if (!of_steps.empty()) kernels::notice(fmt::format("CUDA graph: off for steps: {}", of_steps));
+  if (!of_evaluations.empty()) kernels::notice(fmt::format("CUDA graph: off for evaluations: {}", of_evaluations));
 }
 
 /// take_step() of one batch.
 optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
-  const data::Batch batch = next_batch();
+  data::DeferredBatch batch = next_deferred_batch();
+  const Tensor labels = batch.labels();
+  const std::int64_t count = batch.count();
   set_lr_of_step(step_);
   const bool is_reported = options_.log_every > 0 && (step_ + 1) % options_.log_every == 0;
   // A launch is prepared by the answer of the last step but one.
@@ -55,7 +88,7 @@ optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
   if (is_reported) loss_scale_ = parts_.scaler.scale();
   optim::FiniteCheck taken;
   // As in run_micro_batch().
-  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step) * parts_.group.size();
+  const double share = static_cast<double>(count) / static_cast<double>(images_in_step) * parts_.group.size();
   ScoredBatch scored;
   const auto work = [&](const data::Batch& given) {
     parts_.scaler.abandon_step();  // of a recording that has failed
@@ -72,13 +105,13 @@ optim::FiniteCheck Trainer::take_step_by_graph(std::int64_t images_in_step) {
     parts_.scaler.update();
     if (WorkGraph::is_recording()) taken = {};  // its answer is in the graph's memory
   };
-  const bool is_launch = step_graph_->take(batch, images_in_step, work);
+  const bool is_launch = step_graph_->take(std::move(batch), images_in_step, work);
   if (is_launch) {
-    epoch_scores_.add_launched(batch.labels);
+    epoch_scores_.add_launched(labels);
     taken = parts_.scaler.launched_step();
   }
   if (scored.loss.defined()) {
-    epoch_scores_.add(scored, batch.count());
+    epoch_scores_.add(scored, count);
   } else {
     epoch_scores_.read_earlier_steps();
   }

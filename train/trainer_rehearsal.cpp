@@ -21,7 +21,7 @@ void Trainer::rehearse(std::int64_t steps) {
   {
     const layers::ModeScope modes(parts_.model);
     if (!parts_.model.training()) parts_.model.train();
-    parts_.train_loader.start(0);
+    parts_.train_loader.start(0, 0, step_graph_ != nullptr);
     for (std::int64_t i = 0; i < std::min(steps, steps_per_epoch()); ++i) {
       run_step(images_before(i + 1) - images_before(i), std::min(accumulation, batches - i * accumulation),
                StepPlace::in_epoch);
@@ -32,13 +32,22 @@ void Trainer::rehearse(std::int64_t steps) {
     const autograd::NoGrad no_grad;
     const layers::ModeScope evaluating(parts_.model, false);
     loader->start(0);
-    if (const auto batch = loader->next(); batch && batch->count() > 0) {
+    if (evaluation_graph_) evaluation_graph_->start();
+    const std::int64_t most = evaluation_graph_ ? EvaluationGraph::kBatchesToRecord : 1;
+    for (std::int64_t i = 0; i < most; ++i) {
+      const auto batch = loader->next();
+      if (!batch || batch->count() == 0) break;
+      if (evaluation_graph_) {
+        evaluation_graph_->add(*batch);
+        continue;
+      }
       const Tensor output = test_scoring_.output(parts_.model, *batch);
       Scores scores;
       test_scoring_.add(scores,
                         test_scoring_.begin_reading(test_scoring_.loss(output, batch->labels), output, batch->labels),
                         batch->count());
     }
+    if (evaluation_graph_) evaluation_graph_->scores();  // a label outside of the classes is told
   }
   epoch_scores_.all();  // a label outside of the classes is told
   load_state_dict(state);

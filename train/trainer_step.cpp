@@ -39,13 +39,15 @@ ScoredBatch Trainer::compute(const data::Batch& batch, double share) {
 }
 
 /// The loader's next batch.
-data::Batch Trainer::next_batch() {
-  auto batch = parts_.train_loader.next();
+data::DeferredBatch Trainer::next_deferred_batch() {
+  auto batch = parts_.train_loader.next_deferred();
   phases_.end(&PhaseTimes::data);
   require(batch.has_value(), "trainer: the loader ended before the epoch");
   random_state_->advance();
   return *std::move(batch);
 }
+
+data::Batch Trainer::next_batch() { return next_deferred_batch().whole(); }
 
 void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   const data::Batch batch = next_batch();

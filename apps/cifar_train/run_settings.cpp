@@ -100,9 +100,10 @@ void describe_ranks(OptionTable& table, Settings& s) {
           "on a GPU, up to a quarter of its memory)")
       .no_effect_on_result();
   table
-      .parsed("cuda-graph", s.trainer.cuda_graph, "auto|on|off", train::parse_cuda_graph,
-              "have the GPU given each step as one CUDA graph, with the same bits: possible without micro-batches, "
-              "for several ranks over backend nccl (auto: there)")
+      .parsed(
+          "cuda-graph", s.trainer.cuda_graph, "auto|on|off", train::parse_cuda_graph,
+          "have the GPU given each step as one CUDA graph, and each batch that is evaluated, with the same bits: steps "
+          "without micro-batches, of several ranks over backend nccl (auto: what can be)")
       .no_effect_on_result();
   table
       .integer("rehearsal-steps", s.rehearsal_steps, {},

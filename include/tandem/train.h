@@ -19,6 +19,7 @@
 #include "tandem/train/environment_file.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/evaluation_details.h"
+#include "tandem/train/evaluation_graph.h"
 #include "tandem/train/evaluation_json.h"
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/forward.h"

@@ -204,7 +204,7 @@ TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told wit
   Run run({}, CudaGraph::automatic, {.epochs = 2, .accumulation = 2});
   run.trainer->run({});
   CHECK(run.trainer->graph_launches() == 0);
-  CHECK(notices.lines == std::vector<std::string>{"CUDA graph: off: a step is several micro-batches"});
+  CHECK(notices.lines == std::vector<std::string>{"CUDA graph: off for steps: a step is several micro-batches"});
 }
 
 TEST_CASE("a loss that waits for the GPU ends the recording: an error, or eager steps with the same bits",
@@ -220,9 +220,11 @@ TEST_CASE("a loss that waits for the GPU ends the recording: an error, or eager 
     const Notices notices;
     automatic.trainer->run({});
     CHECK(automatic.trainer->graph_launches() == 0);
-    REQUIRE(notices.lines.size() == 2);  // told once for each text
+    REQUIRE(notices.lines.size() == 4);  // told once for each text
     CHECK_THAT(notices.lines[0], ContainsText("CUDA graph: the step is recorded anew: "));
-    CHECK_THAT(notices.lines[1], ContainsText("CUDA graph: off from here on, the step cannot be recorded: "));
+    CHECK_THAT(notices.lines[1], ContainsText("CUDA graph: the evaluation is recorded anew: "));
+    CHECK_THAT(notices.lines[2], ContainsText("CUDA graph: off from here on, the step cannot be recorded: "));
+    CHECK_THAT(notices.lines[3], ContainsText("CUDA graph: off from here on, the evaluation cannot be recorded: "));
   }
   eager.trainer->run({});
   CHECK(values_of(automatic.trainer->state_dict()) == values_of(eager.trainer->state_dict()));

@@ -10,6 +10,10 @@
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/simulator/runtime.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/evaluation_graph.h"
+#include "tandem/train/scoring.h"
+#include "tandem/train/test_time_augmentation.h"
 #include "tandem/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -130,6 +134,67 @@ TEST_CASE("a step waits for nothing where the GPU keeps up with the host, as ope
         }
       }
     }
+  }
+}
+
+TEST_CASE("a batch that is evaluated by a launch waits for nothing, and its images are made where it reads them",
+          "[cuda][evaluation]") {
+  if (!has_gpu()) return;
+  constexpr std::int64_t kBatches = 9, kBatch = 8;
+  struct Case {
+    train::TestTimeAugmentation views;
+    double share;
+  };
+  for (const Case& of : {Case{train::TestTimeAugmentation::none, 1.0}, Case{train::TestTimeAugmentation::six, 1.0},
+                         Case{train::TestTimeAugmentation::six, 0.5}}) {
+    for (const bool resident : {false, true}) {
+      CAPTURE(train::name_of(of.views), of.share, resident);
+      SmallRun run(kBatches, resident, {.mode = optim::LossScaling::none}, kBatch);
+      train::EvaluationGraph graph(run.model, train::Scoring({}, {}, 0.0, over_views(of.views, {}, of.share)),
+                                   train::CudaGraph::on);
+      std::vector<Waits> before, behind;  // of each batch
+      std::vector<std::int64_t> copied, to_host;
+      const auto look = [&] {
+        behind.push_back(waits_so_far());
+        synchronize(kGpu);
+        before.push_back(waits_so_far());
+        copied.push_back(simulator::runtime_counts().bytes_on_device);
+        to_host.push_back(simulator::runtime_counts().bytes_to_host);
+        return false;
+      };
+      evaluate_unless(look, graph, *run.loader, run.group);
+      REQUIRE(behind.size() == kBatches);
+      CHECK(graph.launches() == kBatches - 2);
+      for (std::size_t batch = 3; batch < behind.size(); ++batch) {
+        CAPTURE(batch);
+        CHECK(behind[batch].event == before[batch - 1].event);
+        CHECK(behind[batch].stream == before[batch - 1].stream);
+        constexpr std::int64_t kLabels = 8 * kBatch, kPixels = 4 * kSide * kSide * kBatch;
+        // Within the graph outputs for the images alone and for those that are looked at again are joined.
+        const std::int64_t joined = of.share < 1.0 ? 4 * kClasses * (kBatch + kBatch / 2) : 0;
+        CHECK(copied[batch] - copied[batch - 1] == kLabels + joined + (resident ? 0 : kPixels));
+        CHECK(to_host[batch] - to_host[batch - 1] == sizeof(kernels::ScoreSums));
+      }
+    }
+  }
+}
+
+TEST_CASE("a launched step of resident images copies no image on the device", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  constexpr std::int64_t kSteps = 8, kBatch = 8;
+  for (const bool resident : {false, true}) {
+    SmallRun run(kSteps, resident, {.mode = optim::LossScaling::none}, kBatch);
+    train::Trainer trainer(run.parts(), {.epochs = 1, .cuda_graph = train::CudaGraph::on});
+    std::vector<std::int64_t> copied;
+    train::TrainObserver observer;
+    observer.progress = [&](const train::Progress&) {
+      synchronize(kGpu);
+      copied.push_back(simulator::runtime_counts().bytes_on_device);
+    };
+    trainer.run(observer);
+    REQUIRE(copied.size() == kSteps);
+    for (std::size_t step = 3; step < copied.size(); ++step)
+      CHECK(copied[step] - copied[step - 1] == 8 * kBatch + (resident ? 0 : 4 * kSide * kSide * kBatch));
   }
 }
 

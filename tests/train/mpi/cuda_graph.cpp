@@ -74,6 +74,7 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
   const std::int64_t launches = graph.trainer->graph_launches();
   if (eager_steps >= 0) CHECK(launches == options.epochs * Setup::kFullSteps - eager_steps);
   CHECK(launches >= 2 * Setup::kFullSteps);
+  CHECK(graph.trainer->evaluation_launches() == options.epochs * Setup::kFullSteps - 2);
   CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
 }
 
@@ -111,9 +112,14 @@ TEST_CASE("where one rank cannot record a step, no rank launches one", "[cuda]")
     }
     CHECK(trace_of(run).figures == expected.figures);
     CHECK(run.trainer->graph_launches() == 0);
-    REQUIRE(notices.lines.size() == 2);
-    CHECK_THAT(notices.lines[1],
+    // Of evaluations each rank records its own: two lines more of the one that cannot.
+    const bool is_shy = group->rank() == 1;
+    CHECK(run.trainer->evaluation_launches() == (is_shy ? 0 : 3 * Setup::kFullSteps - 2));
+    REQUIRE(notices.lines.size() == (is_shy ? 4 : 2));
+    CHECK_THAT(notices.lines[is_shy ? 2 : 1],
                ContainsText("off from here on, the step cannot be recorded: on rank 1, layer 7: it is shy"));
+    if (is_shy)
+      CHECK_THAT(notices.lines[3], ContainsText("off from here on, the evaluation cannot be recorded: layer 7: it is"));
   }
 }
 
@@ -127,5 +133,7 @@ TEST_CASE("ranks whose collectives the host begins take no graphs, and are told 
   Run run(setup, CudaGraph::automatic, {.epochs = 1});
   run.trainer->run({});
   CHECK(run.trainer->graph_launches() == 0);
-  CHECK(notices.lines == std::vector<std::string>{"CUDA graph: off: backend native begins collectives on the host"});
+  CHECK(run.trainer->evaluation_launches() == Setup::kFullSteps - 2);
+  CHECK(notices.lines ==
+        std::vector<std::string>{"CUDA graph: off for steps: backend native begins collectives on the host"});
 }
