@@ -128,7 +128,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (!device_exists(device) || !device_exists(peer)) return note(cudaErrorInvalidDevice);
-  *can = device != peer && settings().ipc ? 1 : 0;
+  *can = device != peer && settings().ipc != Ipc::off ? 1 : 0;
   return cudaSuccess;
 }
 

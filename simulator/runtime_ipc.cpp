@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -53,6 +54,15 @@ FileOfProcess read_handle(const Handle& handle) {
   FileOfProcess content;
   std::memcpy(&content, handle.reserved, sizeof content);
   return content;
+}
+
+/// A file of zeros as long as another, or -1.
+int other_file(int file) {
+  struct stat status{};
+  const int other = memfd_create("tandem simulated other memory", MFD_CLOEXEC);
+  if (other < 0 || (fstat(file, &status) == 0 && ftruncate(other, status.st_size) == 0)) return other;
+  close(other);
+  return -1;
 }
 
 /// The file, opened here, or -1: the process has ended or closed it.
@@ -104,7 +114,11 @@ class PassingThread {
     while (!ends_) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       const std::lock_guard lock(runtime_mutex());
-      std::erase_if(waiting_, [](const Clock& clock) { return timeline().run_towards(clock); });
+      try {
+        std::erase_if(waiting_, [](const Clock& clock) { return timeline().run_towards(clock); });
+      } catch (...) {
+        timeline().keep_fault(std::current_exception());
+      }
     }
   }
 
@@ -169,11 +183,12 @@ cudaError_t cudaIpcOpenMemHandle(void** start, cudaIpcMemHandle_t handle, unsign
   if (flags != cudaIpcMemLazyEnablePeerAccess) return note(cudaErrorInvalidValue);
   if (content.kind != FileOfProcess::kMemory) return note(cudaErrorInvalidResourceHandle);
   if (content.process == getpid()) return note(cudaErrorDeviceUninitialized);
-  if (!settings().ipc) return note(cudaErrorMapBufferObjectFailed);
+  if (settings().ipc == Ipc::off) return note(cudaErrorMapBufferObjectFailed);
   const std::lock_guard lock(runtime_mutex());
-  const int file = open_file(content);
+  int file = open_file(content);
   if (file < 0) return note(cudaErrorMapBufferObjectFailed);
   auto page = SharedPage::map(file, pages_bytes(content.bytes), false);
+  if (settings().ipc == Ipc::foreign) close(std::exchange(file, other_file(file)));
   *start = page ? import_device_memory(current_device(), file, content.bytes) : nullptr;
   if (*start == nullptr) {
     close(file);
@@ -222,7 +237,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
   if (content.kind != FileOfProcess::kEvent) return note(cudaErrorInvalidValue);
   if (content.process == getpid()) return note(cudaErrorDeviceUninitialized);
   const std::lock_guard lock(runtime_mutex());
-  const int file = settings().ipc ? open_file(content) : -1;
+  const int file = settings().ipc == Ipc::off ? -1 : open_file(content);
   auto page = file < 0 ? nullptr : SharedPage::map(file, 0, true);
   if (page == nullptr) {
     if (file >= 0) close(file);

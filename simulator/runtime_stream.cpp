@@ -4,6 +4,7 @@
 #include "tandem/simulator/ipc.h"
 #include "tandem/simulator/run.h"
 #include "tandem/simulator/runtime.h"
+#include "tandem/simulator/settings.h"
 #include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
@@ -23,10 +24,12 @@ std::map<const void*, int>& shared_limits() {
   return limits;
 }
 
-/// Another process's event.
-bool has_passed(const CUevent_st& event) {
-  return event.shared->number(kPassed).load() - event.shared->number(kRecorded).load() >= 0;
+/// Whether another process's event has passed what it was recorded for the `recorded`th time.
+bool has_passed(const SharedPage& event, int recorded) {
+  if (settings().ipc == Ipc::unordered) return true;
+  return settings().ipc != Ipc::stuck && event.number(kPassed).load() - recorded >= 0;
 }
+bool has_passed(const SharedPage& event) { return has_passed(event, event.number(kRecorded).load()); }
 
 /// The answer to a query. One that says yes tells the host as much as a wait; one that says no moves deferred work on.
 cudaError_t ready(const Clock& clock) {
@@ -144,7 +147,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     timeline().enqueue(
         state, "cudaStreamWaitEvent", site, [] {},
         [page = event->shared, recorded = event->shared->number(kRecorded).load()] {
-          return page->number(kPassed).load() - recorded >= 0;
+          return has_passed(*page, recorded);
         });
     return cudaSuccess;
   }
@@ -216,7 +219,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event, TandemWhere where) {
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_waits;
   if (event->is_imported) {
-    while (!has_passed(*event)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    while (!has_passed(*event->shared)) std::this_thread::sleep_for(std::chrono::microseconds(20));
     return cudaSuccess;
   }
   if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventSynchronize", site_id(where));
@@ -230,7 +233,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event, TandemWhere where) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
   ++runtime_counts().event_queries;
-  if (event->is_imported) return has_passed(*event) ? cudaSuccess : cudaErrorNotReady;
+  if (event->is_imported) return has_passed(*event->shared) ? cudaSuccess : cudaErrorNotReady;
   if (const cudaError_t status = check_waiting_for_event(*event, "cudaEventQuery", site_id(where));
       status != cudaSuccess)
     return note(status);

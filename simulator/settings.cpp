@@ -61,8 +61,18 @@ Settings from_environment() {
     result.memory_bytes = parse_number<std::size_t>(kMemory, memory, 1);
   constexpr const char* kIpc = "TANDEM_SIMULATOR_IPC";
   if (const std::string_view ipc = variable(kIpc); !ipc.empty()) {
-    if (ipc != "on" && ipc != "off") refuse(kIpc, ipc, "on or off");
-    result.ipc = ipc == "on";
+    if (ipc == "on")
+      result.ipc = Ipc::on;
+    else if (ipc == "off")
+      result.ipc = Ipc::off;
+    else if (ipc == "foreign")
+      result.ipc = Ipc::foreign;
+    else if (ipc == "unordered")
+      result.ipc = Ipc::unordered;
+    else if (ipc == "stuck")
+      result.ipc = Ipc::stuck;
+    else
+      refuse(kIpc, ipc, "on, off, foreign, unordered or stuck");
   }
   result.coverage_file = variable("TANDEM_SIMULATOR_COVERAGE");
   result.lint_file = variable("TANDEM_SIMULATOR_LINT");

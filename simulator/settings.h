@@ -13,6 +13,16 @@ enum class Order : std::uint8_t { forward, reverse, random };
 /// When work on a stream is done: at once, or as late as synchronisation allows and in random order between streams.
 enum class Streams : std::uint8_t { eager, deferred };
 
+/// What memory and events of another process are, once they are open: those of a GPU, or what drivers and containers
+/// have made of them.
+enum class Ipc : std::uint8_t {
+  on,
+  off,        ///< they cannot be opened
+  foreign,    ///< other memory
+  unordered,  ///< events for which nobody waits
+  stuck,      ///< events that nobody ever passes
+};
+
 struct Settings {
   Order order = Order::forward;
   Streams streams = Streams::eager;
@@ -20,7 +30,7 @@ struct Settings {
   int devices = 1;                                  // how many GPUs there are
   int multiprocessors = 132;                        // of each GPU
   std::size_t memory_bytes = std::size_t{8} << 30;  // of each GPU
-  bool ipc = true;                                  // other processes may open this one's memory, and it theirs
+  Ipc ipc = Ipc::on;                                // of what this process opens
   bool lint = false;                                // count sectors and wavefronts of memory requests
   std::string coverage_file;                        // gets the kernels that ran and their blocks; empty: none
   std::string lint_file;                            // gets the lint table at exit; empty: none
@@ -32,7 +42,7 @@ struct Settings {
 ///   TANDEM_SIMULATOR_DEVICES          number of GPUs; 0 for none
 ///   TANDEM_SIMULATOR_MULTIPROCESSORS  of each GPU
 ///   TANDEM_SIMULATOR_MEMORY           bytes of each GPU
-///   TANDEM_SIMULATOR_IPC              on | off: memory of other processes can be opened
+///   TANDEM_SIMULATOR_IPC              on | off | foreign | unordered | stuck: memory and events of other processes
 ///   TANDEM_SIMULATOR_COVERAGE         file to add kernels and the sizes of their blocks to
 ///   TANDEM_SIMULATOR_LINT             file to write the lint table to
 /// A value that is none of these throws std::runtime_error.

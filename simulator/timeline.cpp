@@ -51,6 +51,7 @@ StreamState& Timeline::make_stream(int device, bool blocking, bool is_default) {
 
 void Timeline::enqueue(StreamState& stream, std::string name, SiteId where, std::function<void()> run_it,
                        std::function<bool()> may_begin) {
+  throw_kept_fault();
   stream.clock.merge(host_);
   if (stream.blocking) {  // the default stream waits for all blocking ones, and they for it
     for (const StreamState& other : streams_) {
@@ -135,6 +136,7 @@ bool Timeline::is_done(const Clock& clock) const {
 }
 
 void Timeline::synchronize_work(const Clock& clock) {
+  throw_kept_fault();
   while (!is_done(clock)) {
     if (run_one(&clock)) continue;
     if (!waits_for_process()) throw std::logic_error("simulator: streams wait for each other");

@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::simulator {
@@ -81,7 +83,14 @@ class Timeline {
   }
   bool is_done(const Clock& clock) const;
   /// Runs one piece of deferred work, if there is any: a host that polls sees its streams move on.
-  void advance() { run_one(nullptr); }
+  void advance() {
+    throw_kept_fault();
+    run_one(nullptr);
+  }
+  /// Of work that ran while no call waited for it: comes out of the next one that enqueues, waits or asks.
+  void keep_fault(std::exception_ptr fault) {
+    if (!kept_fault_) kept_fault_ = std::move(fault);
+  }
 
   /// True if the work that had this serial number happened before the one that runs now.
   bool happened_before_current(std::uint64_t serial);
@@ -91,6 +100,9 @@ class Timeline {
   void forget();
 
  private:
+  void throw_kept_fault() {
+    if (kept_fault_) std::rethrow_exception(std::exchange(kept_fault_, nullptr));
+  }
   void run(const std::shared_ptr<Work>& work);
   void synchronize_work(const Clock& clock);
   bool may_run(const Work& work) const;
@@ -104,6 +116,7 @@ class Timeline {
   Clock host_;
   const Work* current_ = nullptr;
   std::uint64_t random_ = 0;
+  std::exception_ptr kept_fault_;
 };
 
 Timeline& timeline();

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 using namespace tandem;
@@ -155,6 +157,63 @@ TEST_CASE("a process waits for what another one has recorded, as late as that is
   int status = 0;  // nothing more is called here before the other process has seen it
   CHECK((waitpid(child, &status, 0) == child && status == 0));
   for (const int file : to_child) close(file);
+  TANDEM_CHECK_CUDA(cudaEventDestroy(event));
+}
+
+TEST_CASE("a fault before an event that another process may wait for is told by a later call") {
+  const RestoreSettings restore;
+  cudaEvent_t event = nullptr;
+  TANDEM_CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+  cudaIpcEventHandle_t of_event{};
+  TANDEM_CHECK_CUDA(cudaIpcGetEventHandle(&of_event, event));
+  const DeviceBuffer<int> from(std::vector<int>(kCount, 5)), to(kCount);
+  simulator::settings().streams = simulator::Streams::deferred;
+  const TwoStreams streams;
+  int faults = 0;
+  for (const bool by_query : {false, true}) {
+    constexpr std::size_t kBytes = (kCount + 1) * sizeof(int);
+    TANDEM_CHECK_CUDA(cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, streams.first));
+    TANDEM_CHECK_CUDA(cudaEventRecord(event, streams.first));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is run meanwhile, and nobody waits for it
+    try {
+      by_query ? cudaEventQuery(event) : cudaStreamSynchronize(streams.second);
+    } catch (const simulator::Fault& fault) {
+      faults += fault.kind() == simulator::FaultKind::out_of_bounds;
+    }
+  }
+  CHECK(faults == 2);
+  CHECK(cudaStreamSynchronize(streams.first) == cudaSuccess);  // once
+  TANDEM_CHECK_CUDA(cudaEventDestroy(event));
+}
+
+TEST_CASE("memory and events of another process can be other than they should be") {
+  const RestoreSettings restore;
+  cudaEvent_t event = nullptr;
+  TANDEM_CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+  cudaIpcEventHandle_t of_event{};
+  cudaIpcMemHandle_t of_memory{};
+  TANDEM_CHECK_CUDA(cudaIpcGetEventHandle(&of_event, event));
+  const DeviceBuffer<int> buffer(std::vector<int>(kCount, 5));
+  TANDEM_CHECK_CUDA(cudaIpcGetMemHandle(&of_memory, buffer.data()));
+  TANDEM_CHECK_CUDA(cudaEventRecord(event, nullptr));
+  TANDEM_CHECK_CUDA(cudaDeviceSynchronize());
+  const auto event_is = [&](cudaError_t expected) {
+    return is_so_elsewhere([&] {
+      cudaEvent_t opened = nullptr;
+      return cudaIpcOpenEventHandle(&opened, of_event) == cudaSuccess && cudaEventQuery(opened) == expected;
+    });
+  };
+  CHECK(event_is(cudaSuccess));
+  simulator::settings().ipc = simulator::Ipc::stuck;
+  CHECK(event_is(cudaErrorNotReady));
+  simulator::settings().ipc = simulator::Ipc::foreign;
+  CHECK(is_so_elsewhere([&] {
+    void* memory = nullptr;
+    std::vector<int> seen(kCount, 1);
+    return cudaIpcOpenMemHandle(&memory, of_memory, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess &&
+           cudaMemcpy(seen.data(), memory, kCount * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess &&
+           cudaIpcCloseMemHandle(memory) == cudaSuccess && seen == std::vector<int>(kCount, 0);
+  }));
   TANDEM_CHECK_CUDA(cudaEventDestroy(event));
 }
 
