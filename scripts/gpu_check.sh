@@ -489,13 +489,13 @@ record_golden() {
   mv "$work/golden.json" "$results/golden.json"
 }
 
-# Two processes on one GPU, which share its memory.
-tests_two_ranks() {
+# Processes on one GPU, which share its memory: two, and three, which reduce by parts. Segments of the usual size as well.
+tests_of_ranks() {
   if [ ! -x "$build/tests/tandem_comm_mpi_tests" ]; then
     echo "table: the build is without MPI"
     return 77
   fi
-  TANDEM_CUDA_IPC=on mpirun --oversubscribe -np 2 "$build/tests/tandem_comm_mpi_tests" "[device window]" --durations yes
+  TANDEM_CUDA_IPC=on mpirun --oversubscribe -np "$1" "$build/tests/tandem_comm_mpi_tests" "[device window]" --durations yes
 }
 
 train() {
@@ -542,7 +542,8 @@ part_correctness() {
   gpu_step 60 golden_record record_golden
   gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
   gpu_step 60 train_one_rank train 1
-  gpu_step 60 tests_two_ranks tests_two_ranks
+  gpu_step 60 tests_two_ranks tests_of_ranks 2
+  gpu_step 60 tests_three_ranks tests_of_ranks 3
   gpu_step 60 train_two_ranks train 2
   gpu_step 60 train_as_on_cpu by_ctest "train: CUDA follows the CPU"
 }

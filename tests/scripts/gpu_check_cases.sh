@@ -17,7 +17,7 @@ stand_in nvidia-smi <<<'[ -z "${NO_GPU:-}" ] || exit 9; case "$*" in *compute_ca
 stand_in ctest <<<'echo "$@"; [ -z "${SKIP_CTEST:-}" ] || echo "	  7 - cifar_train: cuDNN is missing (Skipped)"'
 stand_in mpirun <<'MPIRUN'
 echo "plm: ${OMPI_MCA_plm:-}"
-while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null; do shift; done
+while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null || [ "$1" -eq 3 ] 2>/dev/null; do shift; done
 exec "$@"
 MPIRUN
 # The programs: each fails if FAIL names it, hangs if HANG does, and leaves out tests if SKIP says why. What was called is
