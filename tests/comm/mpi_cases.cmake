@@ -10,9 +10,6 @@ list(APPEND TANDEM_MPI_TEST_ENVIRONMENT
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_base_warn_component_unused=0 OMP_NUM_THREADS=1)
 set(TANDEM_MPI_TEST_SECONDS 120)
 list(APPEND TANDEM_MPI_TEST_ENVIRONMENT ${TANDEM_SANITIZER_ENVIRONMENT})
-if(TANDEM_CUDA_IS_SIMULATED)
-  list(APPEND TANDEM_MPI_TEST_ENVIRONMENT TANDEM_CUDA_IPC=auto)
-endif()
 if(TANDEM_SANITIZE)
   set(TANDEM_MPI_TEST_SECONDS 240)
 endif()
@@ -36,7 +33,12 @@ set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
   ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/device_window.cpp
   ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
-  ${directory}/unreadable_memory.cpp   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
+  ${directory}/unreadable_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
+if(TANDEM_CUDA_IS_SIMULATED)
+  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/device_faults.cpp)
+  set_source_files_properties(${directory}/device_faults.cpp PROPERTIES
+    INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/simulator/include)
+endif()
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
 endif()
@@ -59,7 +61,7 @@ foreach(ranks 1 2 3 4 5)
     set_property(TEST "comm: all collectives on ${ranks} ranks" APPEND PROPERTY LABELS long)
   endif()
   if(TANDEM_HAS_CUDA)
-    tandem_mpi_test(NAME "comm: device tensors on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "[cuda]")
+    tandem_mpi_test(NAME "comm: device tensors on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "[cuda]~[.]")
   endif()
 endforeach()
 
@@ -139,9 +141,14 @@ set_property(TEST "comm: ranks that cannot read each other's memory copy twice, 
 # GPUs that read each other's memory, and what is said where they cannot.
 if(TANDEM_CUDA_IS_SIMULATED)
   tandem_mpi_test(NAME "comm: device memory is shared in random order, as late as streams allow" RANKS 3
-    COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[device window]")
+    COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[device window]~[.]")
   set_property(TEST "comm: device memory is shared in random order, as late as streams allow" APPEND PROPERTY
     ENVIRONMENT TANDEM_SIMULATOR_STREAMS=deferred TANDEM_SIMULATOR_ORDER=random:7)
+  tandem_mpi_test(NAME "comm: device memory is shared in segments of the usual size" RANKS 3
+    COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[device window][large]")
+  if(TANDEM_SANITIZE)
+    set_property(TEST "comm: device memory is shared in segments of the usual size" APPEND PROPERTY LABELS long)
+  endif()
   tandem_mpi_test(NAME "comm: GPUs that share memory say nothing" RANKS 2 COMMAND ${exits} devices
     EXPECT 0 1 "^note: |^the sum is right$")
   tandem_mpi_test(NAME "comm: GPUs whose memory cannot be opened go by host memory, and say so" RANKS 2
@@ -149,7 +156,19 @@ if(TANDEM_CUDA_IS_SIMULATED)
     EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1: cannot open the GPU memory of rank 0: .*cudaErrorMapBufferObjectFailed|^the sum is right$")
   tandem_mpi_test(NAME "comm: a rank that gives a tensor of the CPU where others give those of GPUs is named" RANKS 2
     COMMAND ${exits} devices-mixed
-    EXPECT 2 1 "^error: rank 0: all_reduce sum f32.1000.: is between GPUs here, and by host memory on rank 1")
+    EXPECT 2 1 "^error: rank 0: all_reduce sum f32.1000. between GPUs on rank 0 meets all_reduce sum f32.1000. by host memory on rank 1: ")
+  tandem_mpi_test(NAME "comm: GPUs that read other memory than that of the ranks go by host memory, and say so" RANKS 3
+    COMMAND ${exits} devices-one-foreign
+    EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1: the GPU has not read in the memory of rank 0 what that rank has written there$|^the sum is right$")
+  tandem_mpi_test(NAME "comm: GPUs that do not wait for each other's events go by host memory, and say so" RANKS 3
+    COMMAND ${exits} devices-one-unordered
+    EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1: the GPU has (not )?read in the memory of rank 0 what (was there before: it did not wait for its event|that rank has written there)$|^the sum is right$")
+  tandem_mpi_test(NAME "comm: GPUs that wait for each other's events for ever go by host memory, and say so" RANKS 3
+    COMMAND ${exits} devices-one-stuck
+    EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1: the GPU has waited for that of rank 0 for 10 s$|^the sum is right$")
+  set_property(TEST "comm: GPUs that do not wait for each other's events go by host memory, and say so"
+    "comm: GPUs that wait for each other's events for ever go by host memory, and say so"
+    APPEND PROPERTY ENVIRONMENT TANDEM_SIMULATOR_STREAMS=deferred)
   tandem_mpi_test(NAME "comm: a rank on the CPU has the others' GPUs go by host memory" RANKS 2
     COMMAND ${exits} devices-one-on-cpu
     EXPECT 0 2 "^note: tensors of GPUs go through host memory: rank 1 computes on the CPU$|^the sum is right$")

@@ -2,6 +2,7 @@
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/transports/shared_memory/available_memory.h"
+#include "tandem/comm/transports/shared_memory/ended_peer.h"
 #include "tandem/comm/transports/shared_memory/peer_processes.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/out.h"
@@ -21,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +31,7 @@
 #include <functional>
 #include <limits>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 using namespace tandem;
@@ -369,6 +372,30 @@ TEST_CASE("shared memory: a rank whose process has ended is named, and nobody wa
     }
   });
   CHECK(text == fmt::format("all_reduce sum f32[4]: rank 1 (process {}) has ended, and rank 0 waits for it", child));
+}
+
+TEST_CASE("shared memory: of several ranks that have ended the one is named that was the first") {
+  const pid_t first = start_process([] { return pause(); }), second = start_process([] { return 0; });
+  PeerProcesses peers;
+  Answers backend({{std::to_string(first), std::to_string(second), ""}}, 2);
+  peers.exchange(backend);
+  exit_code_of(second);
+  EndedPeer ended(peers, 2, 3);
+  const auto looks = [&](int times, int awaited = -1) {
+    int found = -1;
+    for (int i = 0; i < times; ++i) found = ended.look([&](int rank) { return awaited < 0 || rank == awaited; });
+    return found;
+  };
+  CHECK(looks(2000) == -1);  // not at once
+  kill(first, SIGKILL);      // as one that ends because the other has
+  exit_code_of(first);
+  CHECK(peers.has_ended(0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  CHECK(looks(2000) == 1);
+  CHECK(ended.text_of(1) == fmt::format("rank 1 (process {}) has ended, and rank 2 waits for it", second));
+  CHECK(looks(2000, 0) == -1);  // it waits for the other one alone since now
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  CHECK(looks(2000, 0) == 0);
 }
 
 #endif

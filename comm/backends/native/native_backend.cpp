@@ -1,7 +1,8 @@
-// Works of both engines, and groups of some ranks.
+// Groups, and by which ways their ranks exchange data.
 #include "tandem/comm/backends/native/native_backend.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/native/engines.h"
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/open_device_engine.h"
@@ -27,107 +28,6 @@
 namespace tandem::comm {
 
 namespace {
-
-/// Whichever operation is polled or waited for, all move on.
-struct Engines {
-  explicit Engines(NativeEngine engine) : messages(std::move(engine)) {}
-
-  bool poll() {
-    const bool message_moved = messages.poll(), window_moved = window && window->poll(),
-               device_moved = devices && devices->poll();
-    if (message_moved || window_moved || device_moved) {
-      ++moves;
-      if (steps != nullptr) show_step();
-      return true;
-    }
-    if (steps != nullptr && ++idle_looks == kLooksBeforeShown) show_wait();
-    if (window) {
-      messages.transport().check();
-      window->check_peers();
-    }
-    if (devices) devices->check_peers();
-    return false;
-  }
-
-  void show_step() {
-    steps->count(static_cast<std::uint64_t>(moves));
-    if (idle_looks >= kLooksBeforeShown) steps->wait("");
-    idle_looks = 0;
-  }
-  void show_wait() {
-    std::string text = messages.waits_for();
-    if (text.empty() && window) text = window->waits_for();
-    if (text.empty() && devices) text = devices->waits_for();
-    steps->wait(text);
-  }
-
-  static constexpr int kLooksBeforeShown = 256;
-
-  NativeEngine messages;
-  std::int64_t moves = 0;                 // polls that moved anything
-  StepStatus* steps = nullptr;            // where they are shown
-  int idle_looks = 0;                     // since then
-  bool many_ranks = false;                // more of them than cores
-  std::unique_ptr<WindowEngine> window;   // null where ranks exchange messages only
-  std::unique_ptr<DeviceEngine> devices;  // null where tensors of GPUs come by host memory
-};
-
-class MessageWork final : public Work {
- public:
-  MessageWork(std::shared_ptr<Engines> engines, std::shared_ptr<NativeOperation> operation)
-      : engines_(std::move(engines)), operation_(std::move(operation)) {}
-  ~MessageWork() override { engines_->messages.cancel(*operation_); }
-  MessageWork(const MessageWork&) = delete;
-  MessageWork& operator=(const MessageWork&) = delete;
-
-  bool poll() override {
-    engines_->poll();
-    return is_complete();
-  }
-  void wait() override {
-    Patience patience(engines_->many_ranks);
-    while (!is_complete()) patience.pause(engines_->poll());
-  }
-  std::int64_t moves() const override { return engines_->moves; }
-
- private:
-  bool is_complete() const { return engines_->messages.is_complete(*operation_); }
-
-  std::shared_ptr<Engines> engines_;
-  std::shared_ptr<NativeOperation> operation_;
-};
-
-/// Of an engine whose operations go on to their end.
-template <typename Operation>
-class EngineWork final : public Work {
- public:
-  EngineWork(std::shared_ptr<Engines> engines, std::shared_ptr<Operation> operation)
-      : engines_(std::move(engines)), operation_(std::move(operation)) {}
-  bool poll() override {
-    if (!is_complete()) engines_->poll();
-    return is_complete();
-  }
-  void wait() override {
-    Patience patience(engines_->many_ranks);
-    while (!is_complete()) patience.pause(engines_->poll());
-  }
-  std::int64_t moves() const override { return engines_->moves; }
-
- private:
-  /// Throws what it failed by.
-  bool is_complete() const {
-    if (operation_->fault) std::rethrow_exception(operation_->fault);
-    return operation_->is_complete();
-  }
-
-  std::shared_ptr<Engines> engines_;
-  std::shared_ptr<Operation> operation_;
-};
-
-template <typename Operation>
-std::unique_ptr<Work> work_on(const std::shared_ptr<Engines>& engines, std::shared_ptr<Operation> operation) {
-  return std::make_unique<EngineWork<Operation>>(engines, std::move(operation));
-}
 
 /// Of memory that is read in another process. Below, two copies through the window are faster than one by the kernel,
 /// which takes page by page: only blocks of this size have large pages (docs/results/2026-11-25-all-reduce.md).
@@ -174,14 +74,10 @@ class NativeBackend final : public Backend {
   }
   bool reduces_half(CollectiveKind kind) const override { return engines_->window && engines_->window->takes(kind); }
   std::unique_ptr<Work> start(const Collective& collective) override {
-    if (engines_->devices && device_of(collective).type != DeviceType::cpu)
-      return work_on(engines_, engines_->devices->start(collective));
-    if (engines_->devices && !is_message(collective.kind)) engines_->devices->count_collective_of_host();
-    if (engines_->window && engines_->window->takes(collective.kind)) {
-      if (!is_reduction(collective.kind) && collective.bytes(collective.total()) >= kLeastToRead) tell_of_two_copies();
-      return work_on(engines_, engines_->window->start(collective));
-    }
-    return std::make_unique<MessageWork>(engines_, engines_->messages.start(collective));
+    if (engines_->window && engines_->window->takes(collective.kind) && !is_reduction(collective.kind) &&
+        collective.bytes(collective.total()) >= kLeastToRead)
+      tell_of_two_copies();
+    return engines_->start(collective);
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::vector<int> nodes;
@@ -243,11 +139,6 @@ class NativeBackend final : public Backend {
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:
-  static Device device_of(const Collective& collective) {
-    const Tensor& owner = collective.input_owner.defined() ? collective.input_owner : collective.output_owner;
-    return owner.defined() ? owner.device() : Device{};
-  }
-
   bool is_by_cost() const { return options_.all_reduce == kByCost; }
 
   /// Rank 0's choice, for all ranks: others may round a prediction otherwise.
@@ -277,7 +168,13 @@ class NativeBackend final : public Backend {
 
   void open_window() {
     check_wishes();
-    if (!options_.shared_memory) return refuse("ranks exchange messages by algorithm " + options_.all_reduce);
+    if (!options_.shared_memory) {
+      const std::string reason = options_.network.empty()
+                                     ? "ranks exchange messages by algorithm " + options_.all_reduce
+                                     : "ranks exchange messages on a simulated network";
+      add_notice_of_devices(reason);
+      return refuse(reason);
+    }
     if (place_.local_size < place_.size) {
       add_notice_of_devices("the ranks are on several hosts");
       return refuse("the ranks are on several hosts");
@@ -285,6 +182,7 @@ class NativeBackend final : public Backend {
     SharedByRanks shared = share_memory(*this, Window::part_bytes(place_.size));
     if (!shared.memory) {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
+      add_notice_of_devices("ranks exchange messages");
       return refuse(shared.obstacle);
     }
     auto peers = std::make_unique<PeerProcesses>();
@@ -299,7 +197,7 @@ class NativeBackend final : public Backend {
     if (options_.device_copies == DeviceCopies::off) return;
     OpenedDevices opened =
         open_device_engine(*this, options_.device, engines_->window->peers(), options_.device_segments);
-    engines_->devices = std::move(opened.engine);
+    if (opened.engine) engines_->use_devices(std::move(opened.engine));
     if (opened.obstacle.empty()) return;
     refuse_device_copies(opened.obstacle);
     add_notice_of_devices(opened.obstacle);
@@ -384,7 +282,7 @@ NativeOptions native_options(std::string name, std::string_view algorithm, std::
   NativeOptions options{.name = std::move(name),
                         .network = std::string(network),
                         .single_copy = wish_of(kSingleCopy, environment, SingleCopy::automatic),
-                        .device_copies = wish_of(kCudaIpc, environment, DeviceCopies::off)};
+                        .device_copies = wish_of(kCudaIpc, environment, DeviceCopies::automatic)};
   if (algorithm == "auto" || algorithm == "shared-memory") return options;
   options.all_reduce = algorithm;
   options.shared_memory = false;

@@ -3,8 +3,6 @@
 
 #include "tandem/core/error.h"
 
-#include <string>
-
 namespace tandem::comm {
 
 namespace {
@@ -14,16 +12,16 @@ std::int64_t common_count(const Collective& collective) {
   return collective.kind == CollectiveKind::all_to_all ? 0 : collective.total();
 }
 
-std::string text_of(const Offer& offer) {
-  return describe(
-      {.kind = offer.kind, .dtype = offer.dtype, .op = offer.op, .peer = offer.root, .counts = {offer.count}});
-}
-
 bool are_alike(const Offer& a, const Offer& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.count == b.count && a.root == b.root;
 }
 
 }  // namespace
+
+std::string text_of(const Offer& offer) {
+  return describe(
+      {.kind = offer.kind, .dtype = offer.dtype, .op = offer.op, .peer = offer.root, .counts = {offer.count}});
+}
 
 Offer offer_of(const Collective& c) {
   return {.count = common_count(c), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};

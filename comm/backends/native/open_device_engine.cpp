@@ -1,6 +1,9 @@
 // Each step is done by all ranks or given up by all.
 #include "tandem/comm/backends/native/open_device_engine.h"
 
+#include "tandem/comm/backends/keep_for_ever.h"
+#include "tandem/comm/backends/native/device_trial.h"
+#include "tandem/comm/backends/native/obstacle.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/has_cuda.h"
@@ -8,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 namespace tandem::comm {
@@ -18,23 +20,6 @@ namespace {
 std::string uuid_of(Device device) {
   for (const DeviceDescription& one : list_devices())
     if (one.device == device) return one.uuid;
-  return "";
-}
-
-/// What the first rank that cannot do it says; "" where all can.
-std::string obstacle_to(Backend& backend, const std::function<void()>& step) {
-  std::string mine;
-  try {
-    step();
-  } catch (const std::exception& error) {
-    mine = error.what();
-  }
-  const std::vector<std::string> all = backend.all_gather_bytes(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty()) continue;
-    const bool is_one = std::ranges::all_of(all, [&](const std::string& other) { return other == all[rank]; });
-    return is_one ? all[rank] : fmt::format("rank {}: {}", rank, all[rank]);
-  }
   return "";
 }
 
@@ -78,6 +63,15 @@ OpenedDevices open_device_engine(Backend& backend, Device device, const PeerProc
     if (!obstacle.empty()) return {nullptr, obstacle};
     const std::vector<std::string> handles = backend.all_gather_bytes(handle);
     obstacle = obstacle_to(backend, [&] { window->open(handles); });
+    if (obstacle.empty()) {
+      DeviceTrial trial(*window, place, segments.bytes);
+      obstacle = trial.run(backend);
+      if (!trial.is_idle_on_all(backend)) {  // what is at work there would be waited for
+        trial.keep_for_ever();
+        detail::keep_for_ever(std::shared_ptr<DeviceWindow>(std::move(window)));
+        return {nullptr, obstacle};
+      }
+    }
     if (obstacle.empty()) {
       const SharedByRanks shared = share_memory(backend, DeviceEngine::area_bytes(), {.name = "tandem GPUs"});
       if (shared.memory)

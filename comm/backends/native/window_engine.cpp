@@ -41,7 +41,8 @@ WindowEngine::WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesse
       rank_(rank),
       peers_(std::move(peers)),
       reads_from_bytes_(reads_from_bytes),
-      parts_(rank) {}
+      parts_(rank),
+      ended_(*peers_, rank, window_.ranks()) {}
 
 /// After an error, ranks that are other threads may still read what is under way.
 WindowEngine::~WindowEngine() {
@@ -210,19 +211,10 @@ std::string WindowEngine::waits_for() const {
 }
 
 void WindowEngine::check_peers() {
-  constexpr int kLooksBetween = 1000;
-  // A launcher that ends all ranks when one has ended is quicker than this, and its text says more.
-  constexpr std::chrono::seconds kPatience{2};
-  if (queue_.empty() || ++idle_looks_ % kLooksBetween != 0) return;
+  if (queue_.empty()) return;
   const WindowOperation& operation = *queue_.front();
-  for (int rank = 0; rank < window_.ranks(); ++rank) {
-    if (rank == rank_ || !waits_for(operation, rank) || !peers_->has_ended(rank)) continue;
-    if (ended_since_ == Clock::time_point()) ended_since_ = Clock::now();
-    require(Clock::now() - ended_since_ < kPatience, "{}: rank {} (process {}) has ended, and rank {} waits for it",
-            describe(operation.collective), rank, peers_->process(rank), rank_);
-    return;
-  }
-  ended_since_ = {};
+  const int ended = ended_.look([&](int rank) { return waits_for(operation, rank); });
+  require(ended < 0, "{}: {}", describe(operation.collective), ended < 0 ? "" : ended_.text_of(ended));
 }
 
 }  // namespace tandem::comm

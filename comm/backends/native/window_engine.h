@@ -5,10 +5,10 @@
 #include "tandem/comm/backends/native/shared_parts.h"
 #include "tandem/comm/backends/native/window_pieces.h"
 #include "tandem/comm/collective.h"
+#include "tandem/comm/transports/shared_memory/ended_peer.h"
 #include "tandem/comm/transports/shared_memory/peer_processes.h"
 #include "tandem/comm/transports/shared_memory/window.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -83,7 +83,6 @@ class WindowEngine {
   const PeerProcesses& peers() const { return *peers_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   using Inputs = std::span<const std::byte* const>;
   using Outputs = std::span<std::byte* const>;
 
@@ -133,8 +132,7 @@ class WindowEngine {
   std::vector<std::byte*> outputs_;
   std::unique_ptr<Storage> copies_;  // of parts of others' pieces
   bool has_told_ = false;            // that data are copied twice
-  std::uint64_t idle_looks_ = 0;
-  Clock::time_point ended_since_;
+  EndedPeer ended_;
 };
 
 }  // namespace tandem::comm

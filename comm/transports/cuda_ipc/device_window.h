@@ -4,6 +4,7 @@
 #include "tandem/comm/collective.h"
 #include "tandem/core/stream.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,7 +37,7 @@ class DeviceWindow {
   /// Those of all ranks, by rank. Throws Error, which names the rank, where one cannot be opened.
   virtual void open(std::span<const std::string> handles) = 0;
   /// Gives others' memory back, after all that the stream holds is done. Each rank frees its own, by the destructor,
-  /// when all others have done so.
+  /// when all others have done so: it waits for all streams of the process.
   virtual void close() = 0;
 
   virtual const Stream& stream() const = 0;
@@ -52,6 +53,8 @@ class DeviceWindow {
   virtual void wait_for(int rank, DeviceMark mark, std::uint64_t segment) = 0;
   /// Between any two addresses of GPU memory that this process has.
   virtual void copy(const void* from, void* to, std::int64_t bytes) = 0;
+  /// Lets the stream do nothing for so long.
+  virtual void hold_up(std::chrono::milliseconds time) = 0;
   /// All ranks' elements from byte `begin` of their input slots on, in the order of the ranks.
   virtual void reduce(std::uint64_t segment, std::int64_t begin, std::int64_t count, DType dtype, ReduceOp op,
                       void* output) = 0;

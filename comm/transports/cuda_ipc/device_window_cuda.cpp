@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,25 @@ auto forgetting_errors(Body&& body) {
     throw;
   }
 }
+
+/// Brings back the thread's current device at its end.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device) {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
+    if (before_ != device) cudaSetDevice(device);
+    is_other_ = before_ != device;
+  }
+  ~DeviceScope() {
+    if (is_other_) cudaSetDevice(before_);
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int before_ = 0;
+  bool is_other_ = false;
+};
 
 std::size_t event_index(DeviceMark mark, std::uint64_t segment) {
   return static_cast<std::size_t>(mark) * DeviceWindow::kSlots + segment % DeviceWindow::kSlots;
@@ -98,7 +118,7 @@ class CudaDeviceWindow final : public DeviceWindow {
   }
 
   ~CudaDeviceWindow() override {
-    cudaSetDevice(device_.index);
+    const DeviceScope scope(device_.index);
     close_peers();
     free_own();
   }
@@ -117,7 +137,7 @@ class CudaDeviceWindow final : public DeviceWindow {
   }
 
   void open(std::span<const std::string> handles) override {
-    cuda::use_device(device_.index);
+    const DeviceScope scope(device_.index);
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
       if (static_cast<int>(rank) == rank_) continue;
       try {
@@ -130,7 +150,7 @@ class CudaDeviceWindow final : public DeviceWindow {
   }
 
   void close() override {
-    cuda::use_device(device_.index);
+    const DeviceScope scope(device_.index);
     stream_.synchronize();
     close_peers();
   }
@@ -155,6 +175,13 @@ class CudaDeviceWindow final : public DeviceWindow {
   void copy(const void* from, void* to, std::int64_t bytes) override {
     if (from == to || bytes == 0) return;
     TANDEM_CHECK_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, queue()));
+  }
+  void hold_up(std::chrono::milliseconds time) override {
+    const auto sleep = [](void* milliseconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(reinterpret_cast<std::intptr_t>(milliseconds)));
+    };
+    TANDEM_CHECK_CUDA(
+        cudaLaunchHostFunc(queue(), sleep, reinterpret_cast<void*>(static_cast<std::intptr_t>(time.count()))));
   }
   void reduce(std::uint64_t segment, std::int64_t begin, std::int64_t count, DType dtype, ReduceOp op,
               void* output) override {
@@ -230,6 +257,7 @@ class CudaDeviceWindow final : public DeviceWindow {
 }  // namespace
 
 std::unique_ptr<DeviceWindow> make_device_window(Device device, int rank, int ranks, std::int64_t segment_bytes) {
+  const DeviceScope scope(device.index);
   return forgetting_errors([&] { return std::make_unique<CudaDeviceWindow>(device, rank, ranks, segment_bytes); });
 }
 

@@ -7,8 +7,10 @@
 #include "tests/support/cuda_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -256,6 +258,90 @@ TEST_CASE("ranks that call different collectives of GPUs are told, and go on", "
   const Tensor next = on_gpu(elements<float>(group->rank(), 0, 10));
   group->all_reduce(Out(next));
   CHECK(are_same(on_host<float>(next), reduced_elements<float>(group->size(), 0, 10, ReduceOp::sum)));
+}
+
+TEST_CASE("a tensor of the CPU among those of GPUs is an error on all ranks, and the next one goes on",
+          "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group({.bytes = kSegment});
+  if (GENERATE(false, true)) group->set_progress("thread");
+  for (int round = 0; round < 3; ++round) {
+    const Tensor mixed = Tensor::zeros({200}, {.device = group->rank() == 1 ? Device{} : kGpu});
+    std::string text;
+    try {
+      group->all_reduce(Out(mixed));
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    CHECK_THAT(text,
+               ContainsText("all_reduce sum f32[200] between GPUs on rank 0 meets all_reduce sum f32[200] by host "
+                            "memory on rank 1"));
+    const Tensor next = on_gpu(elements<float>(group->rank(), 0, 1000)), on_cpu = Tensor::full({30}, 1.0);
+    group->all_reduce(Out(next));
+    group->all_reduce(Out(on_cpu));
+    CHECK(are_same(on_host<float>(next), reduced_elements<float>(group->size(), 0, 1000, ReduceOp::sum)));
+    CHECK(on_cpu.to_vector<float>() == std::vector<float>(30, static_cast<float>(group->size())));
+  }
+}
+
+TEST_CASE("a rank may start many works of GPUs before the others come", "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group({.bytes = kSegment});
+  constexpr int kMany = 150;
+  if (group->rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::vector<Tensor> tensors;
+  std::vector<std::unique_ptr<Work>> works;
+  for (int i = 0; i < kMany; ++i) {
+    const bool is_elsewhere = i == 0 && group->rank() == 1;  // which must not be missed
+    tensors.push_back(is_elsewhere ? Tensor::zeros({20}) : on_gpu(elements<float>(group->rank(), i, 20)));
+    works.push_back(group->all_reduce_async(Out(tensors.back())));
+  }
+  CHECK_THROWS_AS(works.front()->wait(), Error);
+  for (int i = 1; i < kMany; ++i) {
+    works[static_cast<std::size_t>(i)]->wait();
+    CHECK(are_same(on_host<float>(tensors[static_cast<std::size_t>(i)]),
+                   reduced_elements<float>(group->size(), i, 20, ReduceOp::sum)));
+  }
+}
+
+TEST_CASE("several groups between GPUs have works under way at once, in different orders", "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto first = make_device_group({.bytes = kSegment}), second = make_device_group({.bytes = 2 * kSegment});
+  const auto part = first->split(first->rank() % 2);
+  for (ProcessGroup* const group : {first.get(), second.get(), part.get()})
+    group->set_progress("thread");  // waits for one group do not move on the others
+  const bool is_even = first->rank() % 2 == 0;
+  const Tensor a = on_gpu(elements<float>(first->rank(), 0, 3000)), b = on_gpu(elements<float>(first->rank(), 7, 3000)),
+               c = on_gpu(elements<float>(part->rank(), 9, 3000));
+  const auto early = (is_even ? first : second)->all_reduce_async(Out(is_even ? a : b));
+  const auto own = part->all_reduce_async(Out(c));
+  const auto late = (is_even ? second : first)->all_reduce_async(Out(is_even ? b : a));
+  late->wait();
+  own->wait();
+  early->wait();
+  CHECK(are_same(on_host<float>(a), reduced_elements<float>(first->size(), 0, 3000, ReduceOp::sum)));
+  CHECK(are_same(on_host<float>(b), reduced_elements<float>(first->size(), 7, 3000, ReduceOp::sum)));
+  CHECK(are_same(on_host<float>(c), reduced_elements<float>(part->size(), 9, 3000, ReduceOp::sum)));
+}
+
+TEST_CASE("GPUs that share memory move tensors of several segments of the usual size",
+          "[cuda][device window][.][large]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group();
+  const std::int64_t count = (std::int64_t{17} << 20) / 4 + 1001;  // between two segments and three
+  const std::vector<float> mine = elements<float>(group->rank(), 0, count);
+  const Tensor sum = on_gpu(mine), moved = on_gpu(mine);
+  group->all_reduce(Out(sum), ReduceOp::average);
+  CHECK(are_same(on_host<float>(sum), reduced_elements<float>(group->size(), 0, count, ReduceOp::average)));
+  group->broadcast(Out(moved), group->size() - 1);
+  CHECK(are_same(on_host<float>(moved), elements<float>(group->size() - 1, 0, count)));
+  const Tensor all = group->all_gather(on_gpu(mine));
+  for (int rank = 0; rank < group->size(); ++rank)
+    CHECK(are_same(on_host<float>(all.select(0, rank)), elements<float>(rank, 0, count)));
+  const std::int64_t part = count / group->size();
+  const Tensor parts = on_gpu(elements<float>(group->rank(), 0, part * group->size())).view({group->size(), part});
+  CHECK(are_same(on_host<float>(group->reduce_scatter(parts)),
+                 reduced_elements<float>(group->size(), group->rank() * part, part, ReduceOp::sum)));
 }
 
 TEST_CASE("sums of GPUs that share memory have the bits of those by host memory", "[cuda][device window]") {
