@@ -202,6 +202,10 @@ void fence() {
   if constexpr (kChecksMemory) engine().fence();
 }
 
+void device_fence() {
+  if constexpr (kChecksMemory) engine().device_fence();
+}
+
 void pause(Where where) { engine().poll(site_id(where)); }
 
 void finish_atomic(const void* address, bool changed, Where where) {

@@ -32,8 +32,10 @@ unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where);
 
 unsigned active_mask();
 
-/// __threadfence() and its like.
+/// __threadfence_block().
 void fence();
+/// __threadfence() and __threadfence_system().
+void device_fence();
 /// __nanosleep(): others get their turn.
 void pause(Where where);
 

@@ -58,6 +58,7 @@ std::string Engine::name_of_thread(unsigned linear) const {
 std::uint64_t Engine::next_serial() {
   if (serial_ + 1 >= Stamp::kMaxSerial) {
     forget_order();
+    blocks_ = {};
     serial_ = 0;
   }
   return ++serial_;
@@ -91,6 +92,7 @@ void Engine::run(const Launch& launch) {
   start_lint(launch.kernel);
   first_serial_of_launch_ = serial_ + 1;
   fault_ = {};
+  blocks_ = {};
 
   const auto blocks = static_cast<unsigned>(launch.grid.x * launch.grid.y * launch.grid.z);
   const Order order = settings().order;
@@ -142,6 +144,7 @@ void Engine::run_block(unsigned linear_block) {
   votes_ = 0;
   polls_ = 0;
   if (!signals_.sent.empty()) signals_ = {};
+  start_block_of_clocks();
   warps_ = {};
   for (unsigned thread = count_; thread % kWarpSize != 0; ++thread)
     warps_[thread / kWarpSize].absent |= 1u << thread % kWarpSize;
@@ -177,6 +180,7 @@ void Engine::run_block(unsigned linear_block) {
   }
   running_ = false;
   current_ = nullptr;
+  finish_block_of_clocks();
   if constexpr (kChecksMemory) global_shadow().finish_block();
   if (!fault_.raised) finish_block_of_lint();
 }
@@ -263,6 +267,7 @@ void Engine::release_barrier() {
 }
 
 void Engine::start_interval() {
+  order_block_clocks_at_barrier();
   if (++barrier_epoch_ < Stamp::kMaxBarrierEpoch) return;
   serial_ = next_serial();
   barrier_epoch_ = 0;

@@ -11,6 +11,7 @@
 #include "tandem/simulator/stamp.h"
 #include "tandem/simulator/thread.h"
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,16 @@ struct Launch {
 
 /// What is known of each thread of a block: everything that it did before this epoch.
 using ThreadClock = std::vector<std::uint16_t>;
+
+/// What is known of another block of the launch: all that it did before an interval between its barriers, and what
+/// `clock` says of that interval. Nothing where the serial is 0.
+struct BlockPart {
+  std::uint64_t serial = 0;
+  unsigned barrier = 0;
+  ThreadClock clock;
+};
+/// Of several blocks, by the first serial of each.
+using BlockClock = std::map<std::uint64_t, BlockPart>;
 
 /// Runs one launch after another; all state of the block that runs is here. One per process, used under one lock.
 class Engine {
@@ -86,11 +97,18 @@ class Engine {
   bool has_acquired(unsigned thread, unsigned epoch) const;
   /// False where no thread of the block has acquired anything.
   bool has_acquired_any() const { return !clocks_.empty(); }
-  /// __threadfence() and its like: atomics after it hand on what the thread has done so far, and what atomics before it
-  /// were handed is acquired.
+  /// __threadfence_block(): atomics after it hand on what the thread has done so far, and what atomics before it were
+  /// handed is acquired, within the block.
   void fence();
+  /// __threadfence(): the same, also between blocks. See block_clocks.cpp.
+  void device_fence();
   /// An atomic operation of the running thread.
   void pass_signal(std::uintptr_t address);
+  /// Of `lanes`, which count from the stamp's thread on, those whose deed in an earlier block of this launch the
+  /// running thread comes after.
+  std::uint32_t lanes_of_known_block(Stamp then, std::uint32_t lanes) const;
+  /// Whether a block of this launch, one that has a serial, has handed on to others what it had done.
+  bool has_handed_on(std::uint64_t serial) const;
 
   /// While one lives, what the running thread does is the simulator's own work, not the kernel's.
   class Aside {
@@ -158,6 +176,11 @@ class Engine {
   /// Stamps hold small epochs only. Who would exceed them starts a new interval, in which all start from 0.
   [[gnu::cold]] void start_epochs_again();
   void order_clocks_of_warp(const WarpSlots& slots, unsigned warp);
+  void pass_signal_to_blocks(std::uintptr_t address);
+  void order_block_clocks_at_barrier();
+  void order_block_clocks_of_warp(const WarpSlots& slots, unsigned warp);
+  void start_block_of_clocks();
+  void finish_block_of_clocks();
 
   FiberStacks stacks_;
   std::array<Thread, kMaxBlockThreads> threads_;
@@ -169,6 +192,17 @@ class Engine {
     std::vector<ThreadClock> seen;  // by thread, of the atomics since
     std::unordered_map<std::uintptr_t, ThreadClock> at;  // by address
   } signals_;
+  /// What fences of the device and atomics hand on between the blocks of the launch.
+  struct BlockSignals {
+    std::unordered_map<std::uintptr_t, BlockClock> at;  // by address in global memory
+    std::map<std::uint64_t, std::uint64_t> handing_on;  // blocks that have done so: first and last serial
+    // Of the running block; empty where it has used no such fence or atomic.
+    std::vector<BlockPart> sent = {};                    // by thread, at its last fence
+    BlockPart sent_by_all = {};                          // before the last barrier
+    std::vector<std::vector<std::uintptr_t>> seen = {};  // by thread, of the atomics since its last fence
+    std::vector<BlockClock> known = {};                  // by thread
+    BlockClock known_by_all = {};                        // before the last barrier
+  } blocks_;
   /// Who of a warp is not or no longer there, who waits, and for which meeting; `mixed` if they wait for more than one.
   struct Warp {
     unsigned absent = 0, waiting = 0;

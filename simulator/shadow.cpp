@@ -29,7 +29,7 @@ inline bool is_ordered(std::uint64_t earlier, std::uint64_t now) {
     return e.has_acquired(then.thread(), then.epoch());
   }
   if (then.serial() >= e.first_serial_of_block() && then.serial() < current.serial()) return true;
-  if (then.serial() >= e.first_serial_of_launch()) return false;
+  if (then.serial() >= e.first_serial_of_launch()) return e.lanes_of_known_block(then, 1) != 0;
   return happened_before_current(then.serial());
 }
 
@@ -51,10 +51,16 @@ inline std::uint32_t unordered_lanes(const Readers& group) {
   return lanes;
 }
 
+/// True for what an earlier block of this launch did.
+inline bool is_of_other_block(Stamp then) {
+  return then.serial() >= engine().first_serial_of_launch() && then.serial() < engine().first_serial_of_block();
+}
+
 /// True if all of them read before anything the running thread does now.
 inline bool are_ordered(const Readers& group, std::uint64_t now) {
   if (group.stamp == Stamp::kNever) return true;
   const Stamp then(group.stamp), current(now);
+  if (is_of_other_block(then)) return engine().lanes_of_known_block(then, group.lanes) == group.lanes;
   if (then.serial() != current.serial()) return is_ordered(group.stamp, now);
   // No barrier ends what is under way, and not even the thread that has started it comes after it.
   if (then.epoch() == Stamp::kUnfinishedEpoch) return false;
@@ -65,14 +71,18 @@ inline bool are_ordered(const Readers& group, std::uint64_t now) {
 std::uint64_t first_unordered(const Readers& group, std::uint64_t now) {
   std::uint32_t lanes = group.lanes;
   const Stamp then(group.stamp);
-  if (then.serial() == Stamp(now).serial() && then.epoch() != Stamp::kUnfinishedEpoch) lanes = unordered_lanes(group);
+  if (is_of_other_block(then)) {
+    lanes &= ~engine().lanes_of_known_block(then, lanes);
+  } else if (then.serial() == Stamp(now).serial() && then.epoch() != Stamp::kUnfinishedEpoch) {
+    lanes = unordered_lanes(group);
+  }
   return group.stamp | std::uint64_t(std::countr_zero(lanes)) << 2;
 }
 
-/// True for readers in blocks of this launch that have ended: no later access in the launch is ordered after them.
+/// True for readers in blocks of this launch that have ended and handed nothing on: no later access in the launch is
+/// ordered after them.
 inline bool are_of_ended_block(const Readers& group) {
-  const std::uint64_t serial = Stamp(group.stamp).serial();
-  return serial >= engine().first_serial_of_launch() && serial < engine().first_serial_of_block();
+  return is_of_other_block(Stamp(group.stamp)) && !engine().has_handed_on(Stamp(group.stamp).serial());
 }
 
 /// "block (0,0,0), thread (3,0,0)" of the same launch, or the work it was.
@@ -303,11 +313,16 @@ void Shadow::finish_reads(std::uintptr_t address, std::size_t size) {
 void Shadow::finish_block() {
   const std::uint64_t first = engine().first_serial_of_block();
   for (ShadowCell* const cell : listed_) {
-    bool one_is_kept = Stamp(cell->readers.stamp).serial() >= first;
-    lists_.erase_if(cell->more_readers, [&](const Readers& group) {
-      if (Stamp(group.stamp).serial() < first) return false;
-      return std::exchange(one_is_kept, true);
+    const auto is_of_block = [&](const Readers& group) { return Stamp(group.stamp).serial() >= first; };
+    Readers last;  // where others come after a part of the block, it is the last one to be known to them
+    if (is_of_block(cell->readers)) last = cell->readers;
+    lists_.find(cell->more_readers, [&](const Readers& group) {
+      if (is_of_block(group) && group.stamp > last.stamp) last = group;
+      return false;
     });
+    if (is_of_block(cell->readers)) cell->readers = std::exchange(last, {});
+    lists_.erase_if(cell->more_readers, is_of_block);
+    if (last.stamp != Stamp::kNever) lists_.add(cell->more_readers, last);
   }
   listed_.clear();
 }

@@ -63,7 +63,7 @@ class Shadow {
   /// What the running thread's warp read while Engine::Unfinished is now read.
   void finish_reads(std::uintptr_t address, std::size_t size);
 
-  /// The running block has ended: one of its readers of a word stands for all.
+  /// The running block has ended: its last reader of a word stands for all.
   void finish_block();
 
  private:

@@ -66,6 +66,7 @@ void Engine::fence() {
 }
 
 void Engine::pass_signal(std::uintptr_t address) {
+  if (!blocks_.at.empty() || !blocks_.sent.empty()) pass_signal_to_blocks(address);
   if (signals_.sent.empty()) return;
   const Aside aside(*this);
   const auto known = signals_.at.find(address);

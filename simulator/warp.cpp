@@ -46,6 +46,7 @@ void Engine::order_warp(const WarpSlots& slots, Thread& any) {
     if (slots[lane] != nullptr) lanes[lane].known = merged;
   }
   order_clocks_of_warp(slots, any.warp());
+  order_block_clocks_of_warp(slots, any.warp());
   if (full) start_epochs_again();
 }
 

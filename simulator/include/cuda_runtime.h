@@ -41,9 +41,9 @@ inline void __syncwarp(unsigned mask = 0xffffffffu,
                        tandem::simulator::Where where = tandem::simulator::Where::current()) {
   tandem::simulator::sync_warp(mask, where);
 }
-inline void __threadfence() { tandem::simulator::fence(); }
+inline void __threadfence() { tandem::simulator::device_fence(); }
 inline void __threadfence_block() { tandem::simulator::fence(); }
-inline void __threadfence_system() { tandem::simulator::fence(); }
+inline void __threadfence_system() { tandem::simulator::device_fence(); }
 inline void __nanosleep(unsigned, tandem::simulator::Where where = tandem::simulator::Where::current()) {
   tandem::simulator::pause(where);
 }

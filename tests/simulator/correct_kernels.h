@@ -25,12 +25,13 @@ std::vector<CorrectKernel> correct_block_kernels();
 std::vector<CorrectKernel> correct_warp_kernels();
 std::vector<CorrectKernel> correct_copy_kernels();
 std::vector<CorrectKernel> correct_polling_kernels();
+std::vector<CorrectKernel> correct_ticket_kernels();
 
 /// All of them.
 inline std::vector<CorrectKernel> correct_kernels() {
   std::vector<CorrectKernel> all;
-  for (const auto kernels :
-       {correct_block_kernels, correct_warp_kernels, correct_copy_kernels, correct_polling_kernels})
+  for (const auto kernels : {correct_block_kernels, correct_warp_kernels, correct_copy_kernels, correct_polling_kernels,
+                             correct_ticket_kernels})
     for (CorrectKernel& kernel : kernels()) all.push_back(std::move(kernel));
   return all;
 }

@@ -4,7 +4,8 @@ if(NOT TANDEM_HAS_CUDA)
   return()
 endif()
 set(fault_probe_sources fault_probe/main.cpp planted_fault.cpp race_faults.cu memory_faults.cu barrier_faults.cu
-  async_copy_faults.cu correct_block_kernels.cu correct_warp_kernels.cu correct_copy_kernels.cu correct_polling_kernels.cu)
+  async_copy_faults.cu correct_block_kernels.cu correct_warp_kernels.cu correct_copy_kernels.cu correct_polling_kernels.cu
+  correct_ticket_kernels.cu)
 list(TRANSFORM fault_probe_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 add_executable(fault_probe EXCLUDE_FROM_ALL ${fault_probe_sources})
 target_link_libraries(fault_probe PRIVATE tandem::core)
