@@ -3,8 +3,11 @@
 #include "tandem/autograd/node.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/memory.h"
 #include "tandem/core/module_scope.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/stream.h"
+#include "tandem/core/work_graph.h"
 #include "tandem/kernels/elementwise/add.h"
 
 #include <algorithm>
@@ -178,6 +181,26 @@ void deliver(const Node& node, std::vector<Tensor> gradients, States& states,
   }
 }
 
+/// A 1 in the shape of a root of one element. It stays from call to call, so that no step of a training launches a
+/// fill: whoever writes to a gradient looks whether others hold it. Of each thread, for the stream that it was made on.
+Tensor one_on_gpu(const Tensor& root) {
+  struct Kept {
+    Tensor one;
+    Stream stream;
+  };
+  static thread_local Kept kept;
+  const Stream stream = current_stream(root.device());
+  const bool fits = kept.one.defined() && kept.one.dtype() == root.dtype() && kept.stream == stream;
+  if (!fits) {
+    const MemoryTagScope scope(MemoryTag::workspace);
+    const Tensor one = Tensor::full({}, 1.0, {.dtype = root.dtype(), .device = root.device()});
+    if (WorkGraph::is_recording()) return one.view(root.shape());  // the graph's memory
+    kept = {one, stream};
+  }
+  WorkGraph::with_each_launch([one = kept.one] {});  // a graph keeps it, too
+  return kept.one.view(root.shape());
+}
+
 Tensor checked_seed(const Tensor& root, const Tensor& grad_root) {
   require(root.defined(), "backward: needs a defined root, got {}", root);
   require(requires_grad(root),
@@ -187,8 +210,7 @@ Tensor checked_seed(const Tensor& root, const Tensor& grad_root) {
   Tensor seed = grad_root;
   if (!seed.defined()) {
     require(root.numel() == 1, "backward: {} has more than one element; pass grad_root", root);
-    seed = empty_like(root);
-    seed.fill(1.0);
+    seed = root.device().type == DeviceType::cuda ? one_on_gpu(root) : Tensor::full(root.shape(), 1.0, root.options());
   }
   require(seed.shape() == root.shape() && seed.dtype() == root.dtype(), "backward: grad_root {} does not fit root {}",
           seed, root);

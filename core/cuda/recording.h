@@ -26,6 +26,8 @@ class RecordingScope {
   void require_own_memory() const;
   /// What note_action() was given.
   std::vector<std::function<void()>> take_actions() { return std::exchange(actions_, {}); }
+  /// Frees what counters_in_recording() was given; behind the work, on the stream that is recorded.
+  void free_counters(void* stream);
   /// True if the work has kept memory of the graph.
   bool has_kept_memory() const;
 
@@ -34,6 +36,7 @@ class RecordingScope {
   friend bool may_free_now(void* block);
   friend void note_action(std::function<void()> action);
   friend void free_later(void* block, std::int64_t bytes, std::function<void()> free);
+  friend void** counters_in_recording(void* stream);
 
   struct Block {
     std::int64_t bytes;
@@ -41,7 +44,8 @@ class RecordingScope {
   };
 
   RecordingScope* outer_;
-  std::map<void*, Block> taken_;  // and not freed
+  std::map<void*, Block> taken_;     // and not freed
+  std::map<void*, void*> counters_;  // by stream
   std::vector<std::function<void()>> frees_, actions_;
   std::int64_t foreign_bytes_ = 0;
 };
@@ -67,6 +71,10 @@ void note_taken(void* block, std::int64_t bytes, bool is_of_graph);
 /// False if device memory is for free_later(): what this thread has not taken since it records, and what a recording
 /// has left behind, which is its graph's.
 bool may_free_now(void* block);
+
+/// Where the recording of this thread keeps the counters of a stream (phase_counters.h), null at first: memory that is
+/// taken in that stream. Null if the stream is not recorded by this thread.
+void** counters_in_recording(void* stream);
 
 /// Frees the memory by `free` once the recording of this thread has ended; never, if it is a graph's.
 void free_later(void* block, std::int64_t bytes, std::function<void()> free);

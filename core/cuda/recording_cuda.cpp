@@ -70,6 +70,11 @@ void RecordingScope::require_own_memory() const {
       format_memory(kept));
 }
 
+void RecordingScope::free_counters(void* stream) {
+  for (const auto& [of, memory] : std::exchange(counters_, {}))
+    TANDEM_CHECK_CUDA(cudaFreeAsync(memory, static_cast<cudaStream_t>(stream)));
+}
+
 bool is_recording() { return innermost != nullptr; }
 
 void note_action(std::function<void()> action) { innermost->actions_.push_back(std::move(action)); }
@@ -79,10 +84,20 @@ void require_no_recording(std::string_view what) {
           what);
 }
 
-bool is_recorded(const Stream& stream) {
+namespace {
+
+bool is_captured(void* stream) {
   cudaStreamCaptureStatus status{};
-  TANDEM_CHECK_CUDA(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
+  TANDEM_CHECK_CUDA(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status));
   return status != cudaStreamCaptureStatusNone;
+}
+
+}  // namespace
+
+bool is_recorded(const Stream& stream) { return is_captured(stream.native()); }
+
+void** counters_in_recording(void* stream) {
+  return innermost != nullptr && is_captured(stream) ? &innermost->counters_[stream] : nullptr;
 }
 
 void note_taken(void* block, std::int64_t bytes, bool is_of_graph) {

@@ -1,6 +1,7 @@
 // Streams and events of the CUDA runtime.
 #include "tandem/core/cuda/check.h"
 #include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/phase_counters.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/stream.h"
 
@@ -13,7 +14,10 @@ std::shared_ptr<void> make_stream(int device) {
   cudaStream_t stream = nullptr;
   TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   // What is still enqueued is carried out all the same.
-  return {stream, [](void* queue) { cudaStreamDestroy(static_cast<cudaStream_t>(queue)); }};
+  return {stream, [](void* queue) {
+            free_phase_counters(static_cast<cudaStream_t>(queue));
+            cudaStreamDestroy(static_cast<cudaStream_t>(queue));
+          }};
 }
 
 void synchronize_stream(void* stream) { TANDEM_CHECK_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }

@@ -60,8 +60,10 @@ class Capture {
 std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
                                    std::vector<std::function<void()>>& actions) {
   RecordingScope recording;
-  Capture capture(cuda::current_stream(device), recording);
+  const cudaStream_t stream = cuda::current_stream(device);
+  Capture capture(stream, recording);
   work();
+  recording.free_counters(stream);
   const cudaGraph_t graph = capture.finish();
   recording.require_own_memory();
   cudaGraphExec_t executable = nullptr;

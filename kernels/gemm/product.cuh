@@ -30,14 +30,6 @@ void launch_add_parts(const Tensor& parts, const Result& result, cudaStream_t st
          parts.data<float>(), parts.size(0), result);
 }
 
-/// The same for parts of all elements of a dense tensor, [count, elements].
-template <typename T>
-void launch_add_parts_to(const Out& sum, const Tensor& parts, cudaStream_t stream) {
-  launch_add_parts(parts,
-                   MatrixResult<T>{.data = sum.data<T>(), .rows = 1, .columns = sum.numel(), .row_stride = sum.numel()},
-                   stream);
-}
-
 /// Launches the tiles: `vectors` says that operands and result take whole fours. Those of a batch know their product by
 /// blockIdx.z, which is below `batches`.
 template <typename A, typename B, typename Result>

@@ -1,11 +1,12 @@
 // Softmax cross-entropy on a GPU. Rows of up to 1024 classes stay in the registers of a warp or a block: the logits are
 // read once. Longer rows are read once for the sum (Milakov, Gimelshein: "Online normalizer calculation for softmax",
-// 2018) and once more for the probabilities. A last, single block adds the rows' losses up in a fixed order.
+// 2018) and once more for the probabilities. A last block of the launch adds the rows' losses up in a fixed order.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/kernels/device/any_floats.h"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/phases.cuh"
 #include "tandem/kernels/device/reduce.h"
 #include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 
@@ -54,12 +55,44 @@ struct Rows {
 
 __device__ float larger(float a, float b) { return a < b ? b : a; }
 
+/// The mean of all rows' losses, by one block: as 1024 threads would add them up, each of these takes four turns.
+__device__ void store_mean(const double* losses, std::int64_t rows, float* loss) {
+  constexpr int kSlices = 1024, kTurns = kSlices / kThreadsPerBlock, kWarps = kSlices / device::kWarpThreads;
+  TANDEM_SHARED(double, of_warps, [kWarps]);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int slice = thread + turn * kThreadsPerBlock;
+    double sum = 0.0;
+    for (std::int64_t row = slice; row < rows; row += kSlices) sum += losses[row];
+    sum = device::warp_sum(sum);
+    if (thread % device::kWarpThreads == 0) of_warps[slice / device::kWarpThreads] = sum;
+  }
+  __syncthreads();
+  if (thread != 0) return;
+  double sum = 0.0;
+  for (int warp = 0; warp < kWarps; ++warp) sum += of_warps[warp];
+  *loss = static_cast<float>(sum / static_cast<double>(rows));
+}
+
+/// The blocks of the rows, and behind them one for the mean: calls of_rows(number, blocks) in the former.
+template <typename OfRows>
+__device__ void rows_then_mean(const device::Phases& phases, const double* losses, std::int64_t rows, float* loss,
+                               OfRows&& of_rows) {
+  const unsigned turn = phases.begin(), row_blocks = gridDim.x - 1;
+  if (turn < row_blocks) {
+    of_rows(turn, row_blocks);
+    return phases.finish();
+  }
+  phases.await_last(row_blocks, 1);
+  store_mean(losses, rows, loss);
+}
+
 template <typename T, int kRowThreads>
-__global__ void short_rows(Rows<T> r) {
+__device__ void take_short_rows(const Rows<T>& r, unsigned block, unsigned blocks) {
   constexpr int kRowsOfBlock = kThreadsPerBlock / kRowThreads;
   const int lane = static_cast<int>(threadIdx.x) % kRowThreads;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kRowsOfBlock + threadIdx.x / kRowThreads;
-       row < r.rows; row += static_cast<std::int64_t>(gridDim.x) * kRowsOfBlock) {
+  for (std::int64_t row = static_cast<std::int64_t>(block) * kRowsOfBlock + threadIdx.x / kRowThreads; row < r.rows;
+       row += static_cast<std::int64_t>(blocks) * kRowsOfBlock) {
     float values[kPerThread];
     float largest = -INFINITY;
 #pragma unroll
@@ -89,12 +122,18 @@ __global__ void short_rows(Rows<T> r) {
   }
 }
 
+template <typename T, int kRowThreads>
+__global__ void short_rows(Rows<T> r, device::Phases phases, float* loss) {
+  rows_then_mean(phases, r.losses, r.rows, loss,
+                 [&](unsigned block, unsigned blocks) { take_short_rows<T, kRowThreads>(r, block, blocks); });
+}
+
 /// exp(value - largest), where neither need be finite: minus infinity minus itself is no number, but no term either.
 __device__ float term(float value, float largest) { return value == -INFINITY ? 0.0f : expf(value - largest); }
 
 template <typename T>
-__global__ void long_rows(Rows<T> r) {
-  for (std::int64_t row = blockIdx.x; row < r.rows; row += gridDim.x) {
+__device__ void take_long_rows(const Rows<T>& r, unsigned block, unsigned blocks) {
+  for (std::int64_t row = block; row < r.rows; row += blocks) {
     float largest = -INFINITY, sum = 0.0f;  // of what this thread has read: sum of exp(logit - largest)
     double logits = 0.0;
     for (std::int64_t c = threadIdx.x; c < r.classes; c += kThreadsPerBlock) {
@@ -119,13 +158,10 @@ __global__ void long_rows(Rows<T> r) {
   }
 }
 
-constexpr int kMeanThreads = 1024;
-
-__global__ void mean_loss(const double* losses, std::int64_t rows, float* loss) {
-  double sum = 0.0;
-  for (std::int64_t row = threadIdx.x; row < rows; row += kMeanThreads) sum += losses[row];
-  sum = device::block_sum<kMeanThreads>(sum);
-  if (threadIdx.x == 0) *loss = static_cast<float>(sum / static_cast<double>(rows));
+template <typename T>
+__global__ void long_rows(Rows<T> r, device::Phases phases, float* loss) {
+  rows_then_mean(phases, r.losses, r.rows, loss,
+                 [&](unsigned block, unsigned blocks) { take_long_rows(r, block, blocks); });
 }
 
 /// Where the gradient of each row goes, and what it is made of.
@@ -166,11 +202,11 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
   require(classes < (1 << 30), "softmax_cross_entropy: {} classes are too many for a GPU", classes);
   const cudaStream_t stream = tandem::cuda::current_stream(logits);
+  if (rows == 0) return loss.fill(NAN);
   const MemoryTagScope scope(MemoryTag::workspace);
   const Out losses(Tensor::empty({rows}, {.dtype = DType::f64, .device = logits.device()}));
   device::dispatch(logits.dtype(), "softmax_cross_entropy", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (rows == 0) return;
     const Rows<T> r{logits.data<T>(),
                     logits.stride(0),
                     logits.stride(1),
@@ -182,16 +218,18 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
                     losses.data<double>(),
                     probabilities.defined() ? probabilities.data<float>() : nullptr};
     constexpr int kWarp = device::kWarpThreads;
+    const auto start = [&](auto kernel, std::int64_t rows_of_block) {
+      launch(kernel, {device::blocks_for(rows, rows_of_block, kMostBlocks) + 1, kThreadsPerBlock}, stream, r,
+             device::Phases(stream), loss.data<float>());
+    };
     if (classes <= kWarp * kPerThread) {
-      launch(short_rows<T, kWarp>, {device::blocks_for(rows, kThreadsPerBlock / kWarp, kMostBlocks), kThreadsPerBlock},
-             stream, r);
+      start(short_rows<T, kWarp>, kThreadsPerBlock / kWarp);
     } else if (classes <= kThreadsPerBlock * kPerThread) {
-      launch(short_rows<T, kThreadsPerBlock>, {device::blocks_for(rows, 1, kMostBlocks), kThreadsPerBlock}, stream, r);
+      start(short_rows<T, kThreadsPerBlock>, 1);
     } else {
-      launch(long_rows<T>, {device::blocks_for(rows, 1, kMostBlocks), kThreadsPerBlock}, stream, r);
+      start(long_rows<T>, 1);
     }
   });
-  launch(mean_loss, {1, kMeanThreads}, stream, losses.data<double>(), rows, loss.data<float>());
 }
 
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,

@@ -1,14 +1,17 @@
-// Batch normalisation on a GPU, forward: moments of each chunk of rows, their joint (which also moves the running
-// statistics), then y.
+// Batch normalisation on a GPU, forward: moments of each chunk of rows, then in one launch their joint (which also
+// moves the running statistics) and, behind it, y.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/kernels/activation/device_activations.cuh"
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/phases.cuh"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_totals.cuh"
 #include "tandem/kernels/norm/channel_transform.cuh"
+
+#include <optional>
 
 namespace tandem::kernels::cuda {
 
@@ -81,26 +84,30 @@ __global__ void chunk_moments(const T* x, ChannelGrid grid, double* partials) {
   store_block_totals<kWidth>(grid, place, moments, join_moments, partials);
 }
 
-/// Joins neighbouring chunks, as many to a group, so that few are left for the last step: blockIdx.y's group.
-__global__ void join_groups(const double* partials, ChannelGrid grid, int group_chunks, ChannelGrid groups,
-                            double* joined) {
-  const int group = static_cast<int>(blockIdx.y), first = group * group_chunks;
-  const int end = min(first + group_chunks, grid.chunks);
-  join_chunks<3>(grid, first, end, partials, join_moments, [&](int c, const Moments& moments) {
-#pragma unroll
-    for (int f = 0; f < 3; ++f)
-      joined[(std::int64_t{f} * groups.chunks + group) * groups.channels + c] = moments.fields[f];
-  });
-}
-
 /// Where the statistics of the batch go.
 struct Statistics {
   AnyFloatsOut running_mean, running_var, saved_mean, saved_inverse_std;
 };
 
-__global__ void finish_moments(const double* partials, ChannelGrid grid, double momentum, double eps,
-                               Statistics statistics) {
-  join_chunks<3>(grid, partials, join_moments, [&](int c, const Moments& moments) {
+/// What joins the moments of the parts of the rows, in blocks of kJoinLanes channels: of all at once, or of groups of
+/// neighbours first.
+struct Joining {
+  const double* partials;  // [3][parts.chunks][channels]
+  ChannelGrid parts;
+  double* joined = nullptr;  // of the groups; null where there are none
+  int group_chunks = 0;
+  ChannelGrid groups = parts;
+  double momentum = 0.0, eps = 0.0;
+  Statistics statistics = {};
+
+  /// Blocks that join groups, and blocks that end it.
+  unsigned group_blocks() const {
+    return group_chunks == 0 ? 0 : join_blocks(parts) * static_cast<unsigned>(groups.chunks);
+  }
+  unsigned last_blocks() const { return join_blocks(parts); }
+
+  /// What is to be done with the moments of a channel of the whole batch.
+  __device__ void finish(int c, const Moments& moments) const {
     const double count = moments.fields[0], mean = moments.fields[1], variance = moments.fields[2] / count;
     statistics.saved_mean.store(c, mean);
     statistics.saved_inverse_std.store(c, 1.0 / sqrt(variance + eps));
@@ -109,8 +116,23 @@ __global__ void finish_moments(const double* partials, ChannelGrid grid, double 
     };
     move(statistics.running_mean, mean);
     move(statistics.running_var, variance * (count / (count - 1.0)));
-  });
-}
+  }
+
+  /// The work of a block: of a group where `is_of_group`, with numbers [0, group_blocks), or else of the last step.
+  __device__ void run(bool is_of_group, unsigned number, unsigned across) const {
+    const bool ends_groups = !is_of_group && joined != nullptr;
+    const int group = static_cast<int>(number / across), first = is_of_group ? group * group_chunks : 0;
+    const ChannelGrid& from = ends_groups ? groups : parts;
+    const int end = is_of_group ? min(first + group_chunks, parts.chunks) : from.chunks;
+    join_chunks<3>(from, number % across, first, end, ends_groups ? joined : partials, join_moments,
+                   [&](int c, const Moments& moments) {
+                     if (!is_of_group) return finish(c, moments);
+#pragma unroll
+                     for (int f = 0; f < 3; ++f)
+                       joined[(std::int64_t{f} * groups.chunks + group) * groups.channels + c] = moments.fields[f];
+                   });
+  }
+};
 
 __global__ void load_running_statistics(AnyFloats running_mean, AnyFloats running_var, int channels, double eps,
                                         AnyFloatsOut saved_mean, AnyFloatsOut saved_inverse_std) {
@@ -121,8 +143,8 @@ __global__ void load_running_statistics(AnyFloats running_mean, AnyFloats runnin
 }
 
 template <typename Function, typename T, int kWidth>
-__global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters parameters, T* y) {
-  const ChannelPlace place(grid, kWidth);
+__device__ void normalise(const T* x, const ChannelGrid& grid, const ChannelPlace& place,
+                          const ChannelParameters& parameters, T* y) {
   const auto transform = load_transform<kWidth>(grid, place, parameters);
   for_each_rows(grid, place, [&](std::int64_t row, int count) {
     Rows<kWidth> values;
@@ -139,37 +161,73 @@ __global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters p
   });
 }
 
-void normalise(const Tensor& x, const ChannelParameters& parameters, Activation activation, const Out& y) {
+/// By statistics that are there.
+template <typename Function, typename T, int kWidth>
+__global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters parameters, T* y) {
+  normalise<Function, T, kWidth>(x, grid, ChannelPlace(grid, kWidth), parameters, y);
+}
+
+/// By those that its first blocks join.
+template <typename Function, typename T, int kWidth>
+__global__ void join_and_normalise(Joining joining, unsigned group_blocks, unsigned last_blocks, device::Phases phases,
+                                   const T* x, ChannelGrid grid, ChannelParameters parameters, T* y) {
+  const unsigned turn = phases.begin(), joining_blocks = group_blocks + last_blocks;
+  if (turn < joining_blocks) {
+    const bool is_of_group = turn < group_blocks;
+    if (!is_of_group && group_blocks > 0) phases.await(group_blocks);
+    joining.run(is_of_group, is_of_group ? turn : turn - group_blocks, last_blocks);
+    return phases.finish();
+  }
+  const unsigned number = turn - joining_blocks, tiles = static_cast<unsigned>(grid.tiles);
+  phases.await_last(joining_blocks, gridDim.x - joining_blocks);
+  normalise<Function, T, kWidth>(x, grid, ChannelPlace(grid, kWidth, number % tiles, number / tiles), parameters, y);
+}
+
+/// Calls launch_for(kind of the activation, element, channels per thread, grid, x's and y's elements).
+template <typename LaunchFor>
+void for_normalising(const Tensor& x, Activation activation, const Out& y, LaunchFor&& launch_for) {
   device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = x.data<T>();
     T* const to = y.data<T>();
     const auto run = [&](auto width) {
       const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kNormalisingBlocks);
-      visit_activation(activation, [&](auto kind) {
-        launch(normalise_rows<activations::Of<kind>, T, width>, {grid.grid(), kThreads},
-               tandem::cuda::current_stream(x), from, grid, parameters, to);
-      });
+      visit_activation(activation, [&](auto kind) { launch_for(kind, width, grid, from, to); });
     };
     dispatch_channel_width(x.size(1), run, from, to);
   });
 }
 
-/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per four
-/// channels is quick about them.
-Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
+/// The moments of chunks of x, and what joins them.
+Joining chunk_by_chunk(const Tensor& x, Tensor& partials) {
+  std::optional<Joining> joining;
+  device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const from = x.data<T>();
+    const auto run = [&](auto width) {
+      const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
+      const Out own(make_partial_totals(3, grid, x.device()));
+      launch(chunk_moments<T, width>, {grid.grid(), kThreads}, tandem::cuda::current_stream(x), from, grid,
+             own.data<double>());
+      partials = own;
+      joining = Joining{.partials = own.data<double>(), .parts = grid};
+    };
+    dispatch_channel_width(x.size(1), run, from);
+  });
+  return *joining;
+}
+
+/// What joins moments of parts that somebody else left. Of many parts it forms so few groups that one block per
+/// kJoinLanes channels is quick about them.
+Joining of_parts(const Tensor& x, const Tensor& moments) {
   constexpr int kFew = 256, kGroups = 64;
+  ChannelGrid grid(x.numel() / x.size(1), x.size(1), 1, kReducingBlocks);
   grid.chunks = static_cast<int>(moments.size(1));
-  if (grid.chunks <= kFew) return moments;
-  ChannelGrid groups = grid;
-  const int group_chunks = (grid.chunks + kGroups - 1) / kGroups;
-  groups.chunks = (grid.chunks + group_chunks - 1) / group_chunks;
-  const Out joined(make_partial_totals(3, groups, moments.device()));
-  launch(join_groups, {dim3(join_blocks(grid), static_cast<unsigned>(groups.chunks)), kThreads},
-         tandem::cuda::current_stream(moments), moments.data<double>(), grid, group_chunks, groups,
-         joined.data<double>());
-  grid = groups;
-  return joined;
+  Joining joining{.partials = moments.data<double>(), .parts = grid};
+  if (grid.chunks <= kFew) return joining;
+  joining.group_chunks = (grid.chunks + kGroups - 1) / kGroups;
+  joining.groups.chunks = (grid.chunks + joining.group_chunks - 1) / joining.group_chunks;
+  return joining;
 }
 
 }  // namespace
@@ -180,28 +238,26 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   const cudaStream_t stream = tandem::cuda::current_stream(x);
-  const Statistics statistics{AnyFloatsOut(running_mean), AnyFloatsOut(running_var), AnyFloatsOut(saved_mean),
-                              AnyFloatsOut(saved_inverse_std)};
-  device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* const from = in.data<T>();
-    const auto run = [&](auto width) {
-      ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
-      Tensor partials;
-      if (moments.defined()) {
-        partials = join_many(moments, grid);
-      } else {
-        const Out own(make_partial_totals(3, grid, x.device()));
-        launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, own.data<double>());
-        partials = own;
-      }
-      launch(finish_moments, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid, options.momentum,
-             options.eps, statistics);
-    };
-    dispatch_channel_width(x.size(1), run, from);
-  });
-  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)},
-            options.activation, out.dense());
+  Tensor partials = moments;
+  Joining joining = moments.defined() ? of_parts(in, moments) : chunk_by_chunk(in, partials);
+  joining.momentum = options.momentum;
+  joining.eps = options.eps;
+  joining.statistics = {AnyFloatsOut(running_mean), AnyFloatsOut(running_var), AnyFloatsOut(saved_mean),
+                        AnyFloatsOut(saved_inverse_std)};
+  Out joined;
+  if (joining.group_chunks > 0) {
+    joined = Out(make_partial_totals(3, joining.groups, x.device()));
+    joining.joined = joined.data<double>();
+  }
+  const ChannelParameters parameters{joining.statistics.saved_mean, joining.statistics.saved_inverse_std,
+                                     AnyFloats(weight), AnyFloats(bias)};
+  const unsigned group_blocks = joining.group_blocks(), last_blocks = joining.last_blocks();
+  for_normalising(in, options.activation, out.dense(),
+                  [&]<typename T>(auto kind, auto width, const ChannelGrid& grid, const T* from, T* to) {
+                    launch(join_and_normalise<activations::Of<kind>, T, width>,
+                           {group_blocks + last_blocks + grid.blocks(), kThreads}, stream, joining, group_blocks,
+                           last_blocks, device::Phases(stream), from, grid, parameters, to);
+                  });
   out.finish();
 }
 
@@ -214,7 +270,12 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   const AnyFloatsOut mean(saved_mean), inverse_std(saved_inverse_std);
   launch(load_running_statistics, {device::blocks_for(x.size(1), kThreads), kThreads}, tandem::cuda::current_stream(x),
          AnyFloats(running_mean), AnyFloats(running_var), static_cast<int>(x.size(1)), options.eps, mean, inverse_std);
-  normalise(in, {mean, inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.activation, out.dense());
+  const ChannelParameters parameters{mean, inverse_std, AnyFloats(weight), AnyFloats(bias)};
+  for_normalising(in, options.activation, out.dense(),
+                  [&]<typename T>(auto kind, auto width, const ChannelGrid& grid, const T* from, T* to) {
+                    launch(normalise_rows<activations::Of<kind>, T, width>, {grid.grid(), kThreads},
+                           tandem::cuda::current_stream(x), from, grid, parameters, to);
+                  });
   out.finish();
 }
 

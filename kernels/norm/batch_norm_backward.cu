@@ -1,4 +1,4 @@
-// Batch normalisation on a GPU, backward: sums over the batch (as forward's moments: chunks, then their joint), then
+// Batch normalisation on a GPU, backward: sums over chunks of the batch, then in one launch their joint and, behind it,
 // grad_x. With GELU or SiLU the first pass leaves the gradient behind these in grad_x.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
@@ -6,6 +6,7 @@
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/phases.cuh"
 #include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_totals.cuh"
@@ -88,30 +89,41 @@ struct Correction {
   float *center, *slope;
 };
 
-__global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFloats inverse_std,
-                                 AnyFloatsOut grad_weight, AnyFloatsOut grad_bias, Correction correction) {
-  join_chunks<2>(grid, partials, add_sums, [&](int c, const GradientSums& sums) {
-    const double inverse = inverse_std.load(c), product = sums.fields[1] * inverse;
-    grad_bias.store(c, sums.fields[0]);
-    grad_weight.store(c, product);
-    if (correction.center == nullptr) return;
-    const double count = static_cast<double>(grid.rows);
-    correction.center[c] = static_cast<float>(sums.fields[0] / count);
-    correction.slope[c] = static_cast<float>(product * inverse / count);
-  });
-}
+/// What becomes of the sums of all chunks, in blocks of kJoinLanes channels.
+struct Finishing {
+  const double* partials;
+  ChannelGrid chunks;
+  AnyFloats inverse_std;
+  AnyFloatsOut grad_weight, grad_bias;
+  Correction correction;
+
+  /// The work of the block of that number.
+  __device__ void run(unsigned block) const {
+    join_chunks<2>(chunks, block, partials, add_sums, [&](int c, const GradientSums& sums) {
+      const double inverse = inverse_std.load(c), product = sums.fields[1] * inverse;
+      grad_bias.store(c, sums.fields[0]);
+      grad_weight.store(c, product);
+      if (correction.center == nullptr) return;
+      const double count = static_cast<double>(chunks.rows);
+      correction.center[c] = static_cast<float>(sums.fields[0] / count);
+      correction.slope[c] = static_cast<float>(product * inverse / count);
+    });
+  }
+};
+
+/// Where nobody wants grad_x.
+__global__ void finish_gradients(Finishing finishing) { finishing.run(blockIdx.x); }
 
 /// grad_x = (gradient - center - (x - mean) * slope) * scale; grad_y may be grad_x.
 template <typename Function, typename T, int kWidth>
-__global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters,
-                               Correction correction, T* grad_x) {
+__device__ void propagate(const T* x, const T* grad_y, const ChannelGrid& grid, const ChannelPlace& place,
+                          const ChannelParameters& parameters, const Correction& correction, T* grad_x) {
   using Values = device::Vector<float, kWidth>;
   TANDEM_SHARED(Values, centers, [kMostLanes]);
   TANDEM_SHARED(Values, slopes, [kMostLanes]);
   const bool corrected = correction.center != nullptr;
-  stage_channels<kWidth>(grid, centers, [&](int c) { return corrected ? correction.center[c] : 0.0f; });
-  stage_channels<kWidth>(grid, slopes, [&](int c) { return corrected ? correction.slope[c] : 0.0f; });
-  const ChannelPlace place(grid, kWidth);
+  stage_channels<kWidth>(grid, place, centers, [&](int c) { return corrected ? correction.center[c] : 0.0f; });
+  stage_channels<kWidth>(grid, place, slopes, [&](int c) { return corrected ? correction.slope[c] : 0.0f; });
   const auto transform = load_transform<kWidth>(grid, place, parameters);
   if (place.row >= place.end) return;
   const Values center = device::load_vector<kWidth>(centers[place.lane].values),
@@ -131,6 +143,27 @@ __global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, Ch
     }
     store_rows<kWidth>(grad_x, grid, place.channel, row, count, gradients);
   });
+}
+
+/// By running statistics, where nobody wants the gradients of weight and bias.
+template <typename Function, typename T, int kWidth>
+__global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, T* grad_x) {
+  propagate<Function, T, kWidth>(x, grad_y, grid, ChannelPlace(grid, kWidth), parameters, {}, grad_x);
+}
+
+/// Behind the first blocks, which finish the sums.
+template <typename Function, typename T, int kWidth>
+__global__ void finish_and_propagate(Finishing finishing, unsigned finishing_blocks, device::Phases phases, const T* x,
+                                     const T* grad_y, ChannelGrid grid, ChannelParameters parameters, T* grad_x) {
+  const unsigned turn = phases.begin();
+  if (turn < finishing_blocks) {
+    finishing.run(turn);
+    return phases.finish();
+  }
+  const unsigned number = turn - finishing_blocks, tiles = static_cast<unsigned>(grid.tiles);
+  phases.await_last(finishing_blocks, gridDim.x - finishing_blocks);
+  propagate<Function, T, kWidth>(x, grad_y, grid, ChannelPlace(grid, kWidth, number % tiles, number / tiles),
+                                 parameters, finishing.correction, grad_x);
 }
 
 /// Calls visit with the type of an element and an activation as constants.
@@ -163,21 +196,23 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();
     T* const out_data = grad_x.defined() ? out.dense().data<T>() : nullptr;
     const auto run = [&](auto width) {
-      bool is_kept = false;
-      if (options.training || grad_weight.defined() || grad_bias.defined()) {
-        is_kept = kKeepsGradient<Function> && out_data != nullptr;
-        const ChannelGrid grid(rows, channels, width, kReducingBlocks<Function>);
-        const Out partials(make_partial_totals(2, grid, x.device()));
-        launch(chunk_gradients<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
-               parameters, partials.data<double>(), is_kept ? out_data : nullptr);
-        launch(finish_gradients, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid,
-               parameters.inverse_std, AnyFloatsOut(grad_weight), AnyFloatsOut(grad_bias), correction);
-      }
-      if (out_data == nullptr) return;
       const ChannelGrid grid(rows, channels, width, kPropagatingBlocks);
-      launch(is_kept ? propagate_rows<activations::None, T, width> : propagate_rows<Function, T, width>,
-             {grid.grid(), kThreads}, stream, x_data, is_kept ? out_data : gradient_data, grid, parameters, correction,
-             out_data);
+      if (!options.training && !grad_weight.defined() && !grad_bias.defined()) {
+        if (out_data == nullptr) return;
+        return launch(propagate_rows<Function, T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid,
+                      parameters, out_data);
+      }
+      const bool is_kept = kKeepsGradient<Function> && out_data != nullptr;
+      const ChannelGrid chunks(rows, channels, width, kReducingBlocks<Function>);
+      const Out partials(make_partial_totals(2, chunks, x.device()));
+      launch(chunk_gradients<Function, T, width>, {chunks.grid(), kThreads}, stream, x_data, gradient_data, chunks,
+             parameters, partials.data<double>(), is_kept ? out_data : nullptr);
+      const Finishing finishing{partials.data<double>(), chunks,    parameters.inverse_std, AnyFloatsOut(grad_weight),
+                                AnyFloatsOut(grad_bias), correction};
+      if (out_data == nullptr) return launch(finish_gradients, {join_blocks(chunks), kThreads}, stream, finishing);
+      launch(is_kept ? finish_and_propagate<activations::None, T, width> : finish_and_propagate<Function, T, width>,
+             {join_blocks(chunks) + grid.blocks(), kThreads}, stream, finishing, join_blocks(chunks),
+             device::Phases(stream), x_data, is_kept ? out_data : gradient_data, grid, parameters, out_data);
     };
     dispatch_channel_width(channels, run, x_data, gradient_data, out_data);
   });

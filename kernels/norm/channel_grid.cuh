@@ -34,20 +34,26 @@ struct ChannelGrid {
     chunks = static_cast<int>((rows + rows_per_chunk - 1) / rows_per_chunk);
   }
 
+  unsigned blocks() const { return static_cast<unsigned>(tiles) * static_cast<unsigned>(chunks); }
   dim3 grid() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks)); }
 };
 
-/// A thread's place: its lane in the tile, its first channel and its rows [row, end), in steps of grid.row_threads.
-/// Threads without a place have no rows.
+/// A thread's place: its block's tile of channels, its lane in the tile, its first channel and its rows [row, end), in
+/// steps of grid.row_threads. Threads without a place have no rows.
 struct ChannelPlace {
-  int lane, row_thread, channel;
+  int tile, lane, row_thread, channel;
   std::int64_t row, end;
 
-  __device__ ChannelPlace(const ChannelGrid& grid, int width) {
+  /// In a launch of grid.grid().
+  __device__ ChannelPlace(const ChannelGrid& grid, int width) : ChannelPlace(grid, width, blockIdx.x, blockIdx.y) {}
+
+  /// The block takes this tile and this chunk.
+  __device__ ChannelPlace(const ChannelGrid& grid, int width, unsigned tile_number, unsigned chunk)
+      : tile(static_cast<int>(tile_number)) {
     lane = static_cast<int>(threadIdx.x) % grid.lanes;
     row_thread = static_cast<int>(threadIdx.x) / grid.lanes;
-    channel = (static_cast<int>(blockIdx.x) * grid.lanes + lane) * width;
-    const std::int64_t first = blockIdx.y * grid.rows_per_chunk;
+    channel = (tile * grid.lanes + lane) * width;
+    const std::int64_t first = chunk * grid.rows_per_chunk;
     row = first + row_thread;
     end = row_thread < grid.row_threads && channel < grid.channels ? min(first + grid.rows_per_chunk, grid.rows) : row;
   }

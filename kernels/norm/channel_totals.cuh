@@ -76,13 +76,13 @@ inline unsigned join_blocks(const ChannelGrid& grid) {
 
 /// Joins the partial totals of the chunks [first, end): every kJoinSlices-th by one thread, then those of the threads
 /// as a tree. Calls finish(channel, totals) in one thread per channel; all threads of join_blocks() blocks must call
-/// it.
+/// it, each with the number of its block.
 template <int kFields, typename Join, typename Finish>
-__device__ void join_chunks(const ChannelGrid& grid, int first, int end, const double* partials, Join&& join,
-                            Finish&& finish) {
+__device__ void join_chunks(const ChannelGrid& grid, unsigned block, int first, int end, const double* partials,
+                            Join&& join, Finish&& finish) {
   TANDEM_SHARED(double, totals, [kFields][kJoinSlices][kJoinLanes]);
   const int lane = static_cast<int>(threadIdx.x) % kJoinLanes, slice = static_cast<int>(threadIdx.x) / kJoinLanes;
-  const int channel = static_cast<int>(blockIdx.x) * kJoinLanes + lane;
+  const int channel = static_cast<int>(block) * kJoinLanes + lane;
   Totals<kFields> all;
   if (channel < grid.channels) {
     for (int chunk = first + slice; chunk < end; chunk += kJoinSlices) {
@@ -113,8 +113,9 @@ __device__ void join_chunks(const ChannelGrid& grid, int first, int end, const d
 
 /// The same for all chunks.
 template <int kFields, typename Join, typename Finish>
-__device__ void join_chunks(const ChannelGrid& grid, const double* partials, Join&& join, Finish&& finish) {
-  join_chunks<kFields>(grid, 0, grid.chunks, partials, join, finish);
+__device__ void join_chunks(const ChannelGrid& grid, unsigned block, const double* partials, Join&& join,
+                            Finish&& finish) {
+  join_chunks<kFields>(grid, block, 0, grid.chunks, partials, join, finish);
 }
 
 }  // namespace tandem::kernels::cuda

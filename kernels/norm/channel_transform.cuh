@@ -24,9 +24,9 @@ struct ChannelTransform {
 /// Brings a value per channel to every thread: value_of(channel) is called once for each channel of the block's tile,
 /// by neighbouring threads for neighbouring channels. All threads must call it; `tile` is shared memory.
 template <int kWidth, typename ValueOf>
-__device__ void stage_channels(const ChannelGrid& grid, device::Vector<float, kWidth> (&tile)[kMostLanes],
-                               ValueOf&& value_of) {
-  const int first = static_cast<int>(blockIdx.x) * grid.lanes * kWidth;
+__device__ void stage_channels(const ChannelGrid& grid, const ChannelPlace& place,
+                               device::Vector<float, kWidth> (&tile)[kMostLanes], ValueOf&& value_of) {
+  const int first = place.tile * grid.lanes * kWidth;
   for (int i = static_cast<int>(threadIdx.x); i < grid.lanes * kWidth && first + i < grid.channels; i += kThreads) {
     tile[i / kWidth].values[i % kWidth] = value_of(first + i);
   }
@@ -40,11 +40,11 @@ __device__ ChannelTransform<kWidth> load_transform(const ChannelGrid& grid, cons
   TANDEM_SHARED(Values, means, [kMostLanes]);
   TANDEM_SHARED(Values, scales, [kMostLanes]);
   TANDEM_SHARED(Values, biases, [kMostLanes]);
-  stage_channels<kWidth>(grid, means, [&](int c) { return static_cast<float>(parameters.mean.load(c)); });
-  stage_channels<kWidth>(grid, scales, [&](int c) {
+  stage_channels<kWidth>(grid, place, means, [&](int c) { return static_cast<float>(parameters.mean.load(c)); });
+  stage_channels<kWidth>(grid, place, scales, [&](int c) {
     return static_cast<float>(parameters.weight.load(c, 1.0) * parameters.inverse_std.load(c));
   });
-  stage_channels<kWidth>(grid, biases, [&](int c) { return static_cast<float>(parameters.bias.load(c)); });
+  stage_channels<kWidth>(grid, place, biases, [&](int c) { return static_cast<float>(parameters.bias.load(c)); });
   __syncthreads();
   if (place.channel >= grid.channels) return {};
   return {device::load_vector<kWidth>(means[place.lane].values), device::load_vector<kWidth>(scales[place.lane].values),

@@ -75,6 +75,10 @@ std::vector<LintCase> normalisation() {
         add_case("batch_norm_backward", [=] {
           kernels::batch_norm_backward(x, p[0], p[1], p[4], p[5], train, y, Out(grad_x), Out(p[6]), Out(p[7]));
         });
+        add_case("batch_norm_backward of parameters",
+                 [=] { kernels::batch_norm_backward(x, p[0], p[1], p[4], p[5], train, y, {}, Out(p[6]), Out(p[7])); });
+        add_case("batch_norm_backward in evaluation, of images",
+                 [=] { kernels::batch_norm_backward(x, p[0], p[1], p[4], p[5], eval, y, Out(grad_x), {}, {}); });
       }
     }
   }

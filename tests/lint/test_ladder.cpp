@@ -99,7 +99,7 @@ TEST_CASE("each step of the ladder's weight gradients moves less", "[lint][ladde
   const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::backward_weight);
   const KernelTraffic register_tile = run("tile_product", cuda::tile::backward_weight);
   const KernelTraffic tensor_cores = run("tensor_cores_product", cuda::ladder::tensor_cores::backward_weight);
-  const KernelTraffic pipelined = run("implicit_gemm", cuda::implicit_gemm::backward_weight);
+  const KernelTraffic pipelined = run("weights_in_parts", cuda::implicit_gemm::backward_weight);
   const KernelTraffic halo = run("stationary_conv_weight", cuda::stationary::backward_weight);
 
   CHECK(shared_tile.global.requests * 4 < naive.global.requests);

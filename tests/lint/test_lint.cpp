@@ -28,7 +28,7 @@ struct Exception {
 const std::vector<Exception> kExceptions{
     {"transpose_words", "transpose of u8", 1.5, kMostWavefronts, "32 bytes of a row of 130 straddle two sectors"},
     {"copy_words|transpose_words", "u8.*a crop", 1.6, kMostWavefronts, "32 bytes of a row that begins inside a sector"},
-    {"(chunk|normalise|propagate)_.*", "batch_norm.* f16\\[2, 3,", 1.5, kMostWavefronts,
+    {"(chunk|normalise|propagate|join_and|finish_and)_.*", "batch_norm.* f16\\[2, 3,", 1.5, kMostWavefronts,
      "a block takes whole rows of 3 channels, which end inside sectors: 64 bytes of a warp are in 3 of them"},
     {"augment", "\\[4, 1, 28, 28\\] to f16", 1.3, kMostWavefronts, "28 bytes are a row of the stored image"},
     {"fold_reflections|move_pixels", "f16\\[2, 3,", 1.4, kMostWavefronts,

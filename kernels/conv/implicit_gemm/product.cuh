@@ -9,20 +9,33 @@
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
+/// How a product is cut into blocks: tiles of the result, `column_tiles` of them side by side, and parts of the steps.
+struct ProductCut {
+  int steps, part_steps;
+  unsigned column_tiles;
+};
+
+/// One tile of the result, of one part of the steps. All threads of a block call it.
+template <typename Numbers, typename Shape, typename A, typename B, typename Result>
+__device__ void multiply_tile(const A& a, const B& b, const Result& result, const ProductCut& cut, unsigned tile,
+                              unsigned part, typename Numbers::Element* shared) {
+  const WarpPlace<Shape> at;
+  const int first_row = static_cast<int>(tile / cut.column_tiles) * Shape::kRows;
+  const int first_column = static_cast<int>(tile % cut.column_tiles) * Shape::kColumns;
+  const int first_step = static_cast<int>(part) * cut.part_steps;
+  const int mine = cut.steps - first_step < cut.part_steps ? cut.steps - first_step : cut.part_steps;
+  Accumulators<Shape> accumulators;
+  run_main_loop<Numbers>(a, b, first_row, first_column, first_step, mine, shared, at, accumulators);
+  result.write_tile(accumulators, at, first_row, first_column, shared);
+}
+
 /// One block per tile of the result and, with blockIdx.y, part of the steps.
 template <TensorCoreNumbers Numbers, typename Shape, typename A, typename B,
           TileResult<typename Numbers::Element, Shape> Result>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
-    implicit_gemm(A a, B b, Result result, int steps, int part_steps, unsigned column_tiles) {
+    implicit_gemm(A a, B b, Result result, ProductCut cut) {
   TANDEM_DYNAMIC_SHARED(typename Numbers::Element, shared);
-  const WarpPlace<Shape> at;
-  const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
-  const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
-  const int first_step = static_cast<int>(blockIdx.y) * part_steps;
-  const int mine = steps - first_step < part_steps ? steps - first_step : part_steps;
-  Accumulators<Shape> accumulators;
-  run_main_loop<Numbers>(a, b, first_row, first_column, first_step, mine, shared, at, accumulators);
-  result.write_tile(accumulators, at, first_row, first_column, shared);
+  multiply_tile<Numbers, Shape>(a, b, result, cut, blockIdx.x, blockIdx.y, shared);
 }
 
 /// How much work there is: sizes of the result, the depth of its sums, and into how many parts of how many steps that
@@ -31,6 +44,20 @@ struct ProductSize {
   std::int64_t rows, columns, depth;
   std::int64_t parts = 1;
   std::int64_t part_steps = 0;  // 0: all
+
+  /// For tiles of a shape, and how many of them there are.
+  /// @{
+  template <typename Numbers, typename Shape>
+  ProductCut cut() const {
+    const std::int64_t steps = tiles_along(depth, kStepDepth<typename Numbers::Element>);
+    return {static_cast<int>(steps), static_cast<int>(part_steps == 0 ? steps : part_steps),
+            static_cast<unsigned>(tiles_along(columns, Shape::kColumns))};
+  }
+  template <typename Shape>
+  unsigned tiles() const {
+    return static_cast<unsigned>(tiles_along(rows, Shape::kRows) * tiles_along(columns, Shape::kColumns));
+  }
+  /// @}
 };
 
 /// Calls `visit(TypeTag<T>{})` with the C++ type of f16 or bf16.
@@ -53,13 +80,9 @@ void dispatch_numbers(DType dtype, std::string_view op, Visitor&& visit) {
 
 template <typename Numbers, typename Shape, typename A, typename B, typename Result>
 void launch_product(const ProductSize& size, const A& a, const B& b, const Result& result, cudaStream_t stream) {
-  const std::int64_t column_tiles = tiles_along(size.columns, Shape::kColumns);
-  const std::int64_t tiles = tiles_along(size.rows, Shape::kRows) * column_tiles;
-  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(size.parts));
-  const std::int64_t steps = tiles_along(size.depth, kStepDepth<typename Numbers::Element>);
-  const std::int64_t part_steps = size.part_steps == 0 ? steps : size.part_steps;
+  const dim3 grid(size.tiles<Shape>(), static_cast<unsigned>(size.parts));
   launch(implicit_gemm<Numbers, Shape, A, B, Result>, {grid, Shape::kThreads, Shape::kSharedBytes}, stream, a, b,
-         result, static_cast<int>(steps), static_cast<int>(part_steps), static_cast<unsigned>(column_tiles));
+         result, size.cut<Numbers, Shape>());
 }
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

@@ -8,7 +8,7 @@
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// Sums as they are to `parts`, one matrix per blockIdx.y, or if that is null rounded to grad_w.
+/// Sums as they are to `parts`, one matrix per part, or if that is null rounded to grad_w.
 template <typename T>
 struct WeightResult {
   static constexpr bool kSumsColumns = false;
@@ -16,6 +16,11 @@ struct WeightResult {
   T* grad_w;
   int rows, columns;
   float* parts;
+
+  /// What takes the sums of one part.
+  __device__ WeightResult of_part(unsigned part) const {
+    return {grad_w, rows, columns, parts + std::int64_t{part} * rows * columns};
+  }
 
   __device__ device::Vector<float, 2> addend(int) const { return {}; }
   __device__ float finished(float sum) const { return sum; }
@@ -30,7 +35,6 @@ struct WeightResult {
   __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_row,
                              int first_column, T* shared) const {
     if (parts == nullptr) return store_tile(*this, accumulators, at, first_row, first_column, shared);
-    float* const part = parts + std::int64_t{blockIdx.y} * rows * columns;
 #pragma unroll
     for (int i = 0; i < Accumulators<Shape>::kMmaRows * 2; ++i)
 #pragma unroll
@@ -39,7 +43,7 @@ struct WeightResult {
         const int column = first_column + at.column + j * 8 + device::sum_column(at.lane);
         const float* const pair = accumulators.value[i / 2][j] + i % 2 * 2;
         if (row < rows && column < columns)
-          device::store_vector(part + row * columns + column, device::Vector<float, 2>{pair[0], pair[1]});
+          device::store_vector(parts + row * columns + column, device::Vector<float, 2>{pair[0], pair[1]});
       }
   }
 };

@@ -1,5 +1,6 @@
 // The weights' gradient of few channels: its sums stay in registers while a block goes from tile to tile, and each
-// tile's halo and gradient are fetched once for all taps. Parts of the sums, one per block, are added in order.
+// tile's halo and gradient are fetched once for all taps. Parts of the sums, one per block, are added in order by later
+// blocks of the launch.
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/core/memory.h"
@@ -8,10 +9,11 @@
 #include "tandem/kernels/conv/stationary/halo.cuh"
 #include "tandem/kernels/conv/stationary/stationary.h"
 #include "tandem/kernels/device/fragments.h"
+#include "tandem/kernels/device/phases.cuh"
 #include "tandem/kernels/device/reduce.h"
 #include "tandem/kernels/device/shared.h"
 #include "tandem/kernels/device/vector.h"
-#include "tandem/kernels/gemm/product.cuh"
+#include "tandem/kernels/gemm/add_parts.cuh"
 
 namespace tandem::kernels::cuda::stationary {
 namespace {
@@ -76,14 +78,20 @@ __device__ void add_tile(const HaloTaps& halo_taps, const T* halo, const T* grad
 }
 
 /// Block i takes the i-th run of `part_tiles` tiles, and leaves its sums in the i-th of `parts`, [K, R, S, C] each.
+/// Behind one for each part come those that add the parts.
 template <typename T, typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     stationary_conv_weight(HaloImages<T> images, HaloImages<T> gradients, TileGrid grid, int part_tiles,
-                           int halo_elements, float* parts) {
+                           int halo_elements, device::Phases phases, float* parts, PartsOfElements<T> added) {
   TANDEM_DYNAMIC_SHARED(T, shared);
+  const unsigned turn = phases.begin(), part_count = static_cast<unsigned>(added.count);
+  if (turn >= part_count) {
+    phases.await_last(part_count, gridDim.x - part_count);
+    return added.add(turn - part_count, gridDim.x - part_count);
+  }
   const int buffer_elements = halo_elements + Shape::kPixels * Shape::kOutputs;
   const WeightPlace<Shape> at;
-  const int begin = static_cast<int>(blockIdx.x) * part_tiles;
+  const int begin = static_cast<int>(turn) * part_tiles;
   const int end = begin + part_tiles < grid.tiles ? begin + part_tiles : grid.tiles;
   const auto fetch = [&](int tile, T* buffer) {
     if (tile < end) {
@@ -107,9 +115,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
   device::cp_async_wait<0>();
 
   const int taps = images.taps.down * images.taps.across, row_elements = taps * images.channels;
-  float* const part = parts + std::int64_t{blockIdx.x} * gradients.channels * row_elements;
+  float* const part = parts + std::int64_t{turn} * gradients.channels * row_elements;
   const int channel = at.channel + device::sum_column(at.lane);
-  if (channel >= images.channels) return;
+  const int row_end = channel < images.channels ? gradients.channels : 0;
 #pragma unroll
   for (int i = 0; i < WeightAccumulators<Shape>::kMmaRows * 2; ++i) {
     const int row = at.row + i * 8 + device::sum_row(at.lane);
@@ -117,9 +125,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
 #pragma unroll
     for (int tap = 0; tap < kMostWeightTaps; ++tap, to += images.channels) {
       const float* const pair = accumulators.value[tap][i / 2] + i % 2 * 2;
-      if (tap < taps && row < gradients.channels) device::store_vector(to, device::Vector<float, 2>{pair[0], pair[1]});
+      if (tap < taps && row < row_end) device::store_vector(to, device::Vector<float, 2>{pair[0], pair[1]});
     }
   }
+  phases.finish();
 }
 
 template <typename T>
@@ -128,6 +137,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out
   const cudaStream_t stream = tandem::cuda::current_stream(grad_w.device());
   const MemoryTagScope tag(MemoryTag::workspace);
   const Out parts(Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()}));
+  const PartsOfElements<T> added(grad_w, parts);
   const auto own = [](std::int64_t size) {  // a pixel of the gradient meets itself alone
     return PatchAxis{static_cast<int>(size), static_cast<int>(size), 1, 1, 0, 1};
   };
@@ -137,11 +147,11 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out
     const HaloImages<T> gradients(grad_y.data<T>(), own(g.p), own(g.q), g.k,
                                   HaloExtent(own(g.p), own(g.q), Shape::kLines));
     launch(stationary_conv_weight<T, Shape>,
-           {static_cast<unsigned>(plan.parts), Shape::kThreads, static_cast<std::size_t>(plan.shared_bytes())}, stream,
-           images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
-           static_cast<int>(plan.halo_elements), parts.data<float>());
+           {static_cast<unsigned>(plan.parts) + added.blocks(Shape::kThreads), Shape::kThreads,
+            static_cast<std::size_t>(plan.shared_bytes())},
+           stream, images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
+           static_cast<int>(plan.halo_elements), device::Phases(stream), parts.data<float>(), added);
   });
-  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace
