@@ -1,4 +1,4 @@
-// Counters in device memory for launches whose later blocks wait for the earlier ones: kernels/device/phases.cuh.
+// Counters in device memory for launches whose later blocks wait for the earlier ones: device::Phases.
 #pragma once
 
 #include <cuda_runtime_api.h>

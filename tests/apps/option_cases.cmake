@@ -266,7 +266,7 @@ app_case(NAME "an option before a recipe of Muon" OUT "optimizer = \"sgd\"" ERR 
   ARGS --recipe hiverge --optimizer sgd --print-config)
 app_case(NAME "a recipe without its initialisation" OUT "whitening = false" "identity-filters = false"
   ARGS --recipe airbench94 --no-whitening --no-identity-filters --print-config)
-bad_input(NAME "no whitening of another network" ERR "--whitening: of no use with --model resnet9, only with --model airbench94"
+bad_input(NAME "no whitening of another network" ERR "--no-whitening: of no use with --model resnet9, only with airbench94"
   ARGS --model resnet9 --no-whitening)
 bad_input(NAME "no whitening whose bias is drawn" ERR "draw_whitening_bias without whitening"
   ARGS --dataset synthetic --model airbench94 --no-whitening --draw-whitening-bias)
