@@ -5,10 +5,8 @@ usage: test_speed_run.py SCRIPTS
 
 import json
 import math
-import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.dom.minidom
 from pathlib import Path
@@ -17,6 +15,7 @@ SCRIPTS = Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(SCRIPTS))
 
 import speed_run
+from stand_in_case import StandInCase
 
 # Notes each call; seed 3 ends without a result at its first call, as where it is killed.
 STAND_IN = """#!/usr/bin/env python3
@@ -49,15 +48,8 @@ with open(log, "a") as file:
 """
 
 
-class SpeedRun(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.stand_in = self.folder / "cifar_train"
-        self.stand_in.write_text(STAND_IN)
-        self.stand_in.chmod(self.stand_in.stat().st_mode | stat.S_IXUSR)
-        self.out = self.folder / "runs"
+class SpeedRun(StandInCase):
+    stand_in_text = STAND_IN
 
     def start(self, *arguments):
         command = [sys.executable, SCRIPTS / "speed_run.py", "--program", self.stand_in, "--out", self.out, *arguments]

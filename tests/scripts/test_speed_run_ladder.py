@@ -5,10 +5,8 @@ usage: test_speed_run_ladder.py SCRIPTS
 
 import json
 import math
-import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.dom.minidom
 from pathlib import Path
@@ -17,6 +15,7 @@ SCRIPTS = Path(sys.argv.pop(1)).resolve()
 sys.path.insert(0, str(SCRIPTS))
 
 import speed_run_ladder
+from stand_in_case import StandInCase
 
 # A run's accuracy is 90, and 1 more for each idea it has; seed 2 has 0.5 more. Weights are that number in a file, less
 # the idea of six views, which an evaluation adds. Seed 7 fails on the rung of the identity.
@@ -59,15 +58,8 @@ with open(log, "a") as file:
 """
 
 
-class Ladder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.stand_in = self.folder / "cifar_train"
-        self.stand_in.write_text(STAND_IN)
-        self.stand_in.chmod(self.stand_in.stat().st_mode | stat.S_IXUSR)
-        self.out = self.folder / "runs"
+class Ladder(StandInCase):
+    stand_in_text = STAND_IN
 
     def start(self, *arguments):
         command = [sys.executable, SCRIPTS / "speed_run_ladder.py", "--program", self.stand_in, "--out", self.out, *arguments]
