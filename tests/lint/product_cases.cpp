@@ -149,8 +149,9 @@ std::vector<LintCase> more_on_tensor_cores() {
     };
     add_case("conv_bias_relu", [=] { gemm::forward_by(tile, g, x, w, {bias, true, Out(mask)}, Out(y)); });
     add_case("grad_x of conv", [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask, Out(bias)}, Out(grad_x)); });
-    if (tile == gemm::Tile::wide || tile == gemm::Tile::small)
-      add_case("grad_w of conv", [=] { gemm::backward_weight_by({tile, 1, 4}, g, x, y, {}, Out(grad_w)); });
+    if (tile != gemm::Tile::wide && tile != gemm::Tile::small) continue;
+    add_case("grad_w of conv", [=] { gemm::backward_weight_by({tile, 1, 4}, g, x, y, {}, Out(grad_w)); });
+    add_case("grad_w in parts of conv", [=] { gemm::backward_weight_by({tile, 2, 2}, g, x, y, {}, Out(grad_w)); });
   }
   return cases;
 }
@@ -206,8 +207,11 @@ std::vector<LintCase> tensor_core_convolutions() {
       add_case("ladder: grad_w of conv", gemm::Tile::small,
                [=] { ladder::shared_tile::backward_weight(g, x, y, mask, Out(grad_w)); });
     }
-    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small})
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small}) {
       add_case("grad_w of conv", tile, [=] { gemm::backward_weight_by({tile, 1, 2}, g, x, y, {}, Out(grad_w)); });
+      add_case("grad_w in parts of conv", tile,
+               [=] { gemm::backward_weight_by({tile, 2, 1}, g, x, y, {}, Out(grad_w)); });
+    }
   }
   return cases;
 }
