@@ -7,7 +7,8 @@
 f32, forward alone, and forward with backward. Two processes take turns, one on each product after the other; a line has
 the medians over the rounds, and PyTorch's over ours. The last line of each part is the geometric mean of these ratios.
 
-PyTorch is that of `--python`; this script itself needs none.
+PyTorch is that of `--python`; this script itself needs none. Its process keeps the memory of tensors that it has freed,
+by settings of glibc; `--torch-memory default` times it without these.
 """
 
 import math

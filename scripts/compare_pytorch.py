@@ -15,8 +15,9 @@ rounds of ours over PyTorch in the way that is the best one over all rounds.
 PyTorch is that of `--python`; this script itself needs none. "compile" is torch.compile of the network with its loss
 (it takes a C++ compiler), before the first turn. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in
 place, no dropout modules, the faster of its single- and multi-tensor (foreach) optimizer loops, tried at the start.
-Threads are set on both sides; waiting threads sleep on both sides. Its environment is handed on:
-ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
+Threads are set on both sides; waiting threads sleep on both sides. On the CPU each way of PyTorch runs twice: with
+memory as the C library gives it, and with settings of glibc by which it keeps what it has (scripts/turns.py), because
+PyTorch itself keeps none. The environment is handed on: ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
 
 With `--device cuda` both compute on the GPU, and the last thing of each step is to read the loss. PyTorch chooses its
 convolutions by measuring (cudnn.benchmark), and its optimizer may be one fused kernel. `--precision tf32` lets it
@@ -36,7 +37,7 @@ from pathlib import Path
 
 from command_line import Parser, complain, positive_number, program, run, several, whole_number
 from torch_convolutions import refusal, require_onednn, version_of
-from turns import SETTLE_SECONDS, Party, Turns, environment_for
+from turns import MEMORY, SETTLE_SECONDS, Party, Turns, environment_for
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "parity"))
@@ -200,19 +201,23 @@ def write_inputs(arguments):
 
 
 def start_parties(arguments, folder, model):
-    environment = environment_for(arguments.threads)
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
     common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr)]
     common += ["--threads", str(arguments.threads), "--device", arguments.device, "--precision", arguments.precision]
     geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
     ours = [arguments.bench, "--serve", *common, *geometry, "--batch", files[0], "--load-weights", files[1]]
-    commands = {f"{OURS} {impl}": [*ours, "--conv-impl", impl] for impl in arguments.conv_impl}
+    environments = {memory: environment_for(arguments.threads, memory) for memory in MEMORY}
+    # By name; started one after the other, as PyTorch tries its convolutions (cudnn.benchmark) and its optimizer's loops.
+    parties = {
+        f"{OURS} {impl}": Party([*ours, "--conv-impl", impl], environments["default"]) for impl in arguments.conv_impl
+    }
     torch_side = [arguments.python, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
     for mode in arguments.torch_mode:
         for memory_format in arguments.torch_format:
-            commands[f"pytorch {mode} {memory_format}"] = [*torch_side, f"{mode}:{memory_format}"]
-    # One after the other, as PyTorch tries its convolutions (cudnn.benchmark) and its optimizer's loops at the start.
-    return {name: Party(command, environment) for name, command in commands.items()}
+            for memory in arguments.torch_memory:
+                name = f"pytorch {mode} {memory_format}" + (", memory kept" if memory == "kept" else "")
+                parties[name] = Party([*torch_side, f"{mode}:{memory_format}"], environments[memory])
+    return parties
 
 
 def take_turns(parties, arguments):
@@ -289,7 +294,8 @@ def compare(arguments, model, batch_size, peak):
         )
     columns = ("images/s", "step ms", "CPU ms", "GFLOP/s", "% of peak", "peak MiB", "grown MiB")
     shown = len(columns) if peak else 4  # of a GPU neither its peak nor its memory is known here
-    print(" " * 28 + "".join(f"{column:>11}" for column in columns[:shown]))
+    width = max(map(len, medians))
+    print(" " * width + "".join(f"{column:>11}" for column in columns[:shown]))
     for name, times in medians.items():
         step, rate = statistics.median(times), gflop / statistics.median(times)
         values = (
@@ -301,7 +307,7 @@ def compare(arguments, model, batch_size, peak):
             f"{memory[name] / 2**20:.0f}",
             f"{grown[name] / 2**20:.0f}",
         )
-        print(f"{name:<28}" + "".join(f"{value:>11}" for value in values[:shown]))
+        print(f"{name:<{width}}" + "".join(f"{value:>11}" for value in values[:shown]))
     theirs = [name for name in medians if not name.startswith(OURS)]
     better = min(theirs, key=lambda name: statistics.median(medians[name]))
 
@@ -316,6 +322,11 @@ def compare(arguments, model, batch_size, peak):
     for name in medians:
         if name.startswith(OURS) and name != first:
             print(f"{name}: {statistics.median(ratios_of(name)):.2f} times PyTorch's speed")
+    unset = [name for name in theirs if not name.endswith("kept")]
+    if unset and len(unset) < len(theirs):
+        usual = min(unset, key=lambda name: statistics.median(medians[name]))
+        ratio = statistics.median(theirs / ours for theirs, ours in zip(medians[usual], medians[first]))
+        print(f"with memory as the C library gives it, {usual}: {first} has {ratio:.2f} times its speed")
     spread = max(losses.values()) - min(losses.values())
     print(
         f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
@@ -361,6 +372,11 @@ def parse_arguments():
     parser.add_argument(
         "--torch-format", type=several(FORMATS), default=list(FORMATS), help="nchw, channels_last (default: both)"
     )
+    parser.add_argument(
+        "--torch-memory",
+        type=several(MEMORY),
+        help="default, kept: by settings of glibc (default: both on the CPU; default on a GPU)",
+    )
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--write-inputs", help=argparse.SUPPRESS)
     parser.add_argument("--batch", help=argparse.SUPPRESS)
@@ -369,6 +385,8 @@ def parse_arguments():
     if arguments.model == "all" and arguments.batch_size is not None:
         complain("--batch-size: --model all has batch sizes of its own; name one model, or leave --batch-size out")
     arguments.batch_size = arguments.batch_size or 128
+    if arguments.torch_memory is None:
+        arguments.torch_memory = list(MEMORY) if arguments.device == "cpu" else ["default"]
     return arguments
 
 

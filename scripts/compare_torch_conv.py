@@ -6,8 +6,9 @@
 
 conv_bench and PyTorch, in NCHW and in channels_last, are processes that time the same layers in turns, with the same
 number of threads; so does oneDNN without fusion (conv_bench's "onednn-unfused"), where it is built in. Both sides record
-the operation on a tape and put results into new memory. A layer's ratio is the median over rounds of PyTorch's time, in
-the layout that is the better one over all rounds, over ours; the last lines are geometric means over layers.
+the operation on a tape and put results into new memory, which PyTorch's process has kept from what was freed before
+unless --torch-memory says otherwise. A layer's ratio is the median over rounds of PyTorch's time, in the layout that is
+the better one over all rounds, over ours; the last lines are geometric means over layers.
 """
 
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import command_line
 import torch_convolutions
+import turns
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,6 +26,7 @@ def parse_arguments():
     torch_convolutions.add_common_options(parser, ROOT / "build/cpu/apps/conv_bench")
     parser.add_argument("--batch", default="128,32", help="batch sizes (default 128,32)")
     parser.add_argument("--threads", type=command_line.whole_number(1, 4096), default=2, help="of each process (default 2)")
+    turns.add_torch_memory(parser)
     return parser.parse_args()
 
 
@@ -40,7 +43,7 @@ def main():
     unfused = ["onednn-unfused"] if has_onednn(arguments.bench) else []
     command += ["--impl", ",".join([torch_convolutions.OURS, *unfused])]
     parties = torch_convolutions.start_parties(
-        command, [sys.executable, __file__, "--serve", *threads], arguments.threads
+        command, [sys.executable, __file__, "--serve", *threads], arguments.threads, arguments.torch_memory
     )
     print(f"{parties['pytorch'].greeting['version']}, {arguments.threads} threads, {arguments.rounds} rounds")
     rows = torch_convolutions.compare(parties, ["nchw", "channels_last"], unfused, arguments.rounds)

@@ -144,10 +144,10 @@ def refusal(bench, *options):
     return "" if done.returncode == 0 else done.stderr.strip() or f"ends with {done.returncode}"
 
 
-def start_parties(command, torch_command, threads):
-    environment = environment_for(threads)
-    bench = Party(command, environment)
-    return {"ours": bench, "pytorch": Party(torch_command, environment, json.dumps(bench.greeting))}
+def start_parties(command, torch_command, threads, torch_memory="default"):
+    bench = Party(command, environment_for(threads))
+    torch_environment = environment_for(threads, torch_memory)
+    return {"ours": bench, "pytorch": Party(torch_command, torch_environment, json.dumps(bench.greeting))}
 
 
 def time_case(turns, index, contestants, rounds):

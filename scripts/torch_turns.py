@@ -7,7 +7,7 @@ import sys
 import time
 
 from command_line import Parser, complain, program, whole_number
-from turns import Party, environment_for
+from turns import Party, add_torch_memory, environment_for
 
 
 def serve_torch(threads, prepare):
@@ -52,15 +52,16 @@ def add_arguments(parser, bench):
     parser.add_argument("--pairs", type=whole_number(1), default=7, help="rounds (default 7)")
     parser.add_argument("--bench", default=str(bench), help=f"path of {bench.name}")
     parser.add_argument("--python", default=sys.executable, help="the Python whose PyTorch is timed (default: this one)")
+    add_torch_memory(parser)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
 
 
 def parties_of(arguments, script):
-    environment = environment_for(arguments.threads)
     threads = str(arguments.threads)
+    torch_command = [arguments.python, script, "--serve", "--threads", threads]
     return {
-        "ours": Party([arguments.bench, threads], environment),
-        "PyTorch": Party([arguments.python, script, "--serve", "--threads", threads], environment),
+        "ours": Party([arguments.bench, threads], environment_for(arguments.threads)),
+        "PyTorch": Party(torch_command, environment_for(arguments.threads, arguments.torch_memory)),
     }
 
 

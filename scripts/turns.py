@@ -11,6 +11,13 @@ from command_line import complain
 
 SETTLE_SECONDS = 0.15  # after a turn, until the last thread of that process is asleep
 
+# How a process's memory comes and goes. As "default" has it, glibc maps large blocks anew for each tensor, so that the
+# kernel fills pages with zeros in every step; "kept", glibc takes them from what it has, and gives nothing back.
+MEMORY = {
+    "default": {},
+    "kept": {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**34)},
+}
+
 
 class Party:
     """A process that answers each line on its standard input by one line of JSON, after a first one as a greeting."""
@@ -89,7 +96,17 @@ class Turns:
                 )
 
 
-def environment_for(threads):
-    return {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+def add_torch_memory(parser):
+    parser.add_argument(
+        "--torch-memory",
+        choices=list(MEMORY),
+        default="kept",
+        help="of PyTorch's process; kept: settings of glibc by which it gives none back (default), else default",
+    )
+
+
+def environment_for(threads, memory="default"):
+    """`memory`: a key of MEMORY."""
+    return {**os.environ, **MEMORY[memory], "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 

@@ -88,6 +88,7 @@ def check_step_comparison_refusals(scripts, folder):
         (["--device", "gpu"], "--device invalid choice: 'gpu'"),
         (["--device", "cuda"], "--device cuda: PyTorch 1.13 sees no GPU; without the option both compute on the CPU"),
         (["--precision", "int8"], "--precision invalid choice: 'int8'"),
+        (["--torch-memory", "none"], "--torch-memory 'none': choose from default, kept"),
         (["--torch-format", "nchw,"], "--torch-format '': choose from nchw, channels_last"),
         (["--python", "/none/python"], "/none/python cannot import torch and numpy"),
         (["--python", str(folder)], "cannot import torch and numpy"),
@@ -121,6 +122,7 @@ def check_refusals(scripts, bench):
             ("--bench", folder, "is not there, or no program"),
             ("--batch", "0", "--batch"),
             ("--layers", "vg", "--layers"),
+            ("--torch-memory", "none", "--torch-memory invalid choice: 'none'"),
         ):
             refuses([*cpu, "--bench", bench, option, value], complaint, PYTHONPATH=folder)
         stand_in.write_text("raise ImportError('no torch here')\n")
@@ -128,10 +130,18 @@ def check_refusals(scripts, bench):
             refuses(command, "cannot import torch (no torch here)", PYTHONPATH=folder)
 
 
+def keeps_memory(folder):
+    """Of each stand-in, whether the last one was started with settings of glibc by which it keeps memory."""
+    environments = {name: json.loads(pathlib.Path(f"{folder}/{name}.environment").read_text()) for name in ("ours", "theirs")}
+    return {name: "MALLOC_TRIM_THRESHOLD_" in environment for name, environment in environments.items()}
+
+
 def check_tables(scripts):
     """The scripts that time functions in turns, with stand-ins that answer 2 ms for ours and 3 ms for PyTorch."""
     answering = """#!{python}
-import json, sys
+import json, os, sys
+with open("{folder}/{name}.environment", "w") as file:
+    json.dump(dict(os.environ), file)
 print(json.dumps({{"version": "9.9", "names": ["exp", "add"]}}), flush=True)
 for line in sys.stdin:
     if line.strip() == "quit":
@@ -142,7 +152,7 @@ for line in sys.stdin:
         programs = {"ours": 0.002, "theirs": 0.003}
         for name, seconds in programs.items():
             path = pathlib.Path(folder) / name
-            path.write_text(answering.format(python=sys.executable, seconds=seconds))
+            path.write_text(answering.format(python=sys.executable, folder=folder, name=name, seconds=seconds))
             path.chmod(0o755)
         for script, tables, row in (
             ("compare_elementwise.py", 4, "exp              2.000 ms      3.000 ms     1.50"),
@@ -156,6 +166,9 @@ for line in sys.stdin:
             check(lines.count(row) == tables, f"{script}: no line '{row}' in {result.stdout}")
             titles = [line for line in lines if line.endswith("1 threads; ours, PyTorch 9.9, ratio")]
             check(len(titles) == tables, f"{script}: titles {titles}")
+            check(keeps_memory(folder) == {"ours": False, "theirs": True}, f"{script}: memory {keeps_memory(folder)}")
+            result = run([*command, "--pairs", "1", "--threads", "1", "--torch-memory", "default"])
+            check(keeps_memory(folder) == {"ours": False, "theirs": False}, f"{script}: memory {keeps_memory(folder)}")
             refuses([*command, "--pairs", "0"], "--pairs 0: must be at least 1")
             refuses([sys.executable, str(scripts / script), "--bench", "/none/bench"], "/none/bench is not there, or no program")
 
