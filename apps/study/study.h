@@ -41,6 +41,8 @@ struct Plot {
   PlotKind kind = PlotKind::bars;
   std::string measure;
   std::string over = {};  ///< line: the dimension on its axis
+
+  friend bool operator==(const Plot&, const Plot&) = default;
 };
 
 /// The name of the dimension that variants are.

@@ -38,6 +38,8 @@ class Reader {
   void read_measures(const toml::table& root) {
     for (const auto& [name, line] : file_.texts(root, "measure")) {
       check_measure("measure", name, line);
+      if (std::ranges::find(study_.measures, name) != study_.measures.end())
+        file_.fail_at(line, "measure: has {} twice; name each measure once", name);
       study_.measures.push_back(name);
     }
     if (study_.measures.empty()) study_.measures = {"seconds", "images_per_second", "peak_memory", "test_accuracy"};
@@ -97,6 +99,8 @@ class Reader {
       const bool is_measured = plot.kind == PlotKind::bars || plot.kind == PlotKind::line;
       if (is_measured && std::ranges::find(study_.measures, measure) == study_.measures.end())
         study_.measures.push_back(measure);
+      if (std::ranges::find(study_.plots, plot) != study_.plots.end())
+        file_.fail_at(line, "plot: has '{}' twice; name each plot once", description);
       study_.plots.push_back(std::move(plot));
     }
     if (study_.plots.empty())
