@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/core/allocator.h"
+#include "tandem/core/page_block.h"
 
 #include <map>
 #include <mutex>
@@ -11,7 +12,8 @@ namespace tandem {
 /// A training step asks for the same large blocks again and again; fresh pages from the system cost a fault and a
 /// clearing each (about 5 ms for 32 MiB). So large blocks are mapped with huge pages where the system has them and kept
 /// for reuse, best fit first. What is cached is bounded: live and cached bytes together never exceed the most that was
-/// ever live by more than one block and 1/8 of it, or 64 MiB where that is more.
+/// ever live by more than one block and 1/8 of it, or 64 MiB where that is more. Where a new block would exceed that,
+/// it takes over pages of cached ones.
 class CpuAllocator final : public Allocator {
  public:
   ~CpuAllocator() override;
@@ -24,11 +26,16 @@ class CpuAllocator final : public Allocator {
   void hold_during_fork();
 
  private:
+  PageBlock cached_block(std::int64_t bytes);
+  PageBlock new_block(std::int64_t bytes);
+  void gather_pages(PageBlock& into, std::int64_t bytes);
+  PageBlock take_largest();
+  void keep(PageBlock block);
   void trim_to(std::int64_t cached_limit) noexcept;
 
   mutable std::mutex mutex_;
-  std::multimap<std::int64_t, void*> free_blocks_;  // by capacity
-  std::map<void*, std::int64_t> live_capacities_;   // of large blocks
+  std::multimap<std::int64_t, PageBlock> free_blocks_;  // by capacity
+  std::map<void*, PageBlock> live_blocks_;              // large ones
   std::int64_t live_bytes_ = 0;
   std::int64_t most_live_bytes_ = 0;
   std::int64_t cached_bytes_ = 0;

@@ -1,0 +1,50 @@
+// Large blocks of the CPU's memory, whose pages can go over to other blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tandem {
+
+/// A range of addresses with memory of its own, from the system. Pages that have been written to are dear to get: the
+/// system clears each. So a block may take over those of another one, which changes its addresses, and costs no copy.
+/// Only on Linux, of blocks of at least 4 MiB, in pages of 2 MiB, and not with AddressSanitizer, which follows
+/// addresses.
+class PageBlock {
+ public:
+  static constexpr std::int64_t kPage = std::int64_t{2} << 20;
+
+  PageBlock() = default;
+  /// At least `bytes`, of zeros or of what is left there; the start is at a multiple of kAlignment. Empty where the
+  /// system has no memory.
+  explicit PageBlock(std::int64_t bytes);
+  PageBlock(PageBlock&& other) noexcept;
+  PageBlock& operator=(PageBlock&& other) noexcept;
+  /// Gives all of it back.
+  ~PageBlock();
+
+  /// What PageBlock(bytes) has.
+  static std::int64_t capacity_for(std::int64_t bytes);
+
+  std::byte* start() const { return start_; }
+  std::int64_t capacity() const { return capacity_; }
+  bool has_movable_pages() const { return is_movable_; }
+
+  /// Puts pages from the end of `donor` where this block's pages from `offset` on were, which are given back, and makes
+  /// the donor that much smaller: `bytes`, or as many as both have and the system moves. Returns how many. `offset` and
+  /// `bytes` are multiples of kPage.
+  std::int64_t take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes);
+
+ private:
+  void give_back() noexcept;
+  void cut_part_at(std::int64_t offset);
+
+  std::byte* start_ = nullptr;
+  std::int64_t capacity_ = 0;
+  bool is_movable_ = false;
+  /// Bytes of parts, one after another, that the system may know as mappings of their own: it moves one at a time.
+  std::vector<std::int64_t> parts_;
+};
+
+}  // namespace tandem
