@@ -26,6 +26,11 @@ void merge(BlockClock& into, const BlockClock& from) {
   for (const auto& [block, part] : from) merge(into[block], part);
 }
 
+void merge(std::vector<std::uintptr_t>& into, const std::vector<std::uintptr_t>& from) {
+  for (const std::uintptr_t address : from)
+    if (std::find(into.begin(), into.end(), address) == into.end()) into.push_back(address);
+}
+
 /// Of a block that did something at `serial`, if any of them is known; else of an earlier one, or null.
 const BlockPart* part_of(const BlockClock& clock, std::uint64_t serial) {
   const auto next = clock.upper_bound(serial);
@@ -68,9 +73,10 @@ void Engine::device_fence() {
   }
   blocks_.sent[current_->linear] = {serial_, barrier_epoch_, signals_.sent[current_->linear]};
   if (blocks_.seen.empty()) return;
-  for (const std::uintptr_t address : blocks_.seen[current_->linear])
-    merge(blocks_.known[current_->linear], blocks_.at[address]);
+  for (const auto* const seen : {&blocks_.seen[current_->linear], &blocks_.seen_by_all})
+    for (const std::uintptr_t address : *seen) merge(blocks_.known[current_->linear], blocks_.at[address]);
   blocks_.seen[current_->linear].clear();
+  blocks_.has_acquired = true;
 }
 
 void Engine::pass_signal_to_blocks(std::uintptr_t address) {
@@ -93,8 +99,14 @@ void Engine::pass_signal_to_blocks(std::uintptr_t address) {
 }
 
 void Engine::order_block_clocks_at_barrier() {
-  if (blocks_.sent.empty()) return;
+  if (blocks_.sent.empty() && blocks_.seen.empty()) return;
   const Aside aside(*this);
+  if (std::exchange(blocks_.has_acquired, false)) blocks_.seen_by_all.clear();
+  for (auto& seen : blocks_.seen) {
+    merge(blocks_.seen_by_all, seen);
+    seen.clear();
+  }
+  if (blocks_.sent.empty()) return;
   for (BlockPart& part : blocks_.sent) merge(blocks_.sent_by_all, part);
   for (BlockClock& clock : blocks_.known) {
     merge(blocks_.known_by_all, clock);
@@ -103,8 +115,16 @@ void Engine::order_block_clocks_at_barrier() {
 }
 
 void Engine::order_block_clocks_of_warp(const WarpSlots& slots, unsigned warp) {
-  if (blocks_.sent.empty()) return;
+  if (blocks_.sent.empty() && blocks_.seen.empty()) return;
   const Aside aside(*this);
+  if (!blocks_.seen.empty()) {
+    std::vector<std::uintptr_t> seen;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+      if (slots[lane] != nullptr) merge(seen, blocks_.seen[warp * kWarpSize + lane]);
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+      if (slots[lane] != nullptr) blocks_.seen[warp * kWarpSize + lane] = seen;
+  }
+  if (blocks_.sent.empty()) return;
   BlockPart sent;
   BlockClock known;
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {

@@ -194,14 +194,17 @@ class Engine {
   } signals_;
   /// What fences of the device and atomics hand on between the blocks of the launch.
   struct BlockSignals {
+    using Addresses = std::vector<std::uintptr_t>;      // once each
     std::unordered_map<std::uintptr_t, BlockClock> at;  // by address in global memory
     std::map<std::uint64_t, std::uint64_t> handing_on;  // blocks that have done so: first and last serial
     // Of the running block; empty where it has used no such fence or atomic.
-    std::vector<BlockPart> sent = {};                    // by thread, at its last fence
-    BlockPart sent_by_all = {};                          // before the last barrier
-    std::vector<std::vector<std::uintptr_t>> seen = {};  // by thread, of the atomics since its last fence
-    std::vector<BlockClock> known = {};                  // by thread
-    BlockClock known_by_all = {};                        // before the last barrier
+    std::vector<BlockPart> sent = {};    // by thread, at its last fence
+    BlockPart sent_by_all = {};          // before the last barrier
+    std::vector<Addresses> seen = {};    // by thread, of the atomics since its last fence
+    Addresses seen_by_all = {};          // before the last barrier, and by no fence acquired before that
+    bool has_acquired = false;           // a thread has, by a fence since the last barrier
+    std::vector<BlockClock> known = {};  // by thread
+    BlockClock known_by_all = {};        // before the last barrier
   } blocks_;
   /// Who of a warp is not or no longer there, who waits, and for which meeting; `mixed` if they wait for more than one.
   struct Warp {

@@ -59,6 +59,21 @@ __global__ void ticket_without_barrier(int* parts, unsigned* count, int* sums) {
   for (int i = 0; i < kBlocks; ++i) sums[t] += parts[i * kThreads + t];  // fault: barrier missing before the ticket
 }
 
+/// A fence behind the barrier is that of the thread which has it, until there is another barrier.
+__global__ void fence_of_one_reader(int* parts, unsigned* count, int* sum) {
+  TANDEM_SHARED(unsigned, ticket);
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = 1;
+    __threadfence();
+    ticket = atomicAdd(count, 1u);
+  }
+  __syncthreads();
+  if (ticket + 1 < gridDim.x) return;
+  if (threadIdx.x == 1) __threadfence();
+  if (threadIdx.x != 2) return;
+  for (int i = 0; i < kBlocks; ++i) *sum += parts[i];  // fault: only another reader has a fence
+}
+
 /// The others are told by an atomic in shared memory that the ticket is the last one, and do not come after the fence.
 __global__ void fence_of_another_thread(int* parts, unsigned* count, int* sum) {
   TANDEM_SHARED(unsigned, told);
@@ -158,6 +173,7 @@ const PlantFault kFaults[] = {
     PlantFault(of_ticket("fence missing behind the ticket", no_fence_behind_ticket)),
     PlantFault(of_ticket("a fence of the block alone behind the ticket", fence_of_block_behind_ticket)),
     PlantFault(of_ticket("barrier missing before the ticket", ticket_without_barrier, kBlocks* kThreads)),
+    PlantFault(of_ticket("only another reader has a fence", fence_of_one_reader)),
     PlantFault(of_ticket("the fence was another thread's", fence_of_another_thread)),
     PlantFault(of_ticket("fence missing between a read and the ticket", overwrites_what_blocks_read)),
     PlantFault(of_ticket("the flag is not another block's", flag_in_shared_memory)),

@@ -55,6 +55,36 @@ __global__ void each_thread_fences(int* parts, unsigned* count, int* out) {
   }
 }
 
+/// The thread that takes the ticket has no fence behind it: those that read have, behind the barrier.
+__global__ void readers_fence(int* parts, unsigned* count, int* out) {
+  TANDEM_SHARED(unsigned, ticket);
+  const int t = static_cast<int>(threadIdx.x);
+  parts[static_cast<int>(blockIdx.x) * kThreads + t] = t;
+  __threadfence();
+  __syncthreads();
+  if (t == 0) ticket = atomicAdd(count, 1u);
+  __syncthreads();
+  if (ticket + 1 < gridDim.x) return;
+  __syncthreads();
+  __threadfence();
+  for (int i = 0; i < kBlocks; ++i) out[t] += parts[i * kThreads + t];
+}
+
+/// The same of the lanes of a warp.
+__global__ void lanes_fence(int* parts, unsigned* count, int* out) {
+  TANDEM_SHARED(unsigned, ticket);
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= 32) return;
+  parts[static_cast<int>(blockIdx.x) * kThreads + t] = t;
+  __threadfence();
+  __syncwarp();
+  if (t == 0) ticket = atomicAdd(count, 1u);
+  __syncwarp();
+  if (ticket + 1 < gridDim.x) return;
+  __threadfence();
+  for (int i = 0; i < kBlocks; ++i) out[t] += parts[i * kThreads + t];
+}
+
 /// Blocks take turns by the order in which they begin: the first two leave numbers, the others wait for these.
 __global__ void two_phases(int* parts, unsigned* count, int* out) {
   TANDEM_SHARED(unsigned, turn);
@@ -122,6 +152,10 @@ std::vector<CorrectKernel> correct_ticket_kernels() {
        [] { return each_thread(kThreads, 2.0 * kBlocks); }},
       {"each thread has a fence before the barrier, and one of a warp behind it",
        [] { return run_with_tickets(each_thread_fences); }, [] { return each_thread(32, kBlocks); }},
+      {"each thread that reads has a fence behind the barrier", [] { return run_with_tickets(readers_fence); },
+       [] { return each_thread(kThreads, kBlocks); }},
+      {"each lane that reads has a fence behind __syncwarp", [] { return run_with_tickets(lanes_fence); },
+       [] { return each_thread(32, kBlocks); }},
       {"blocks wait for those that have begun before them", [] { return run_with_tickets(two_phases); },
        [] { return each_thread(kThreads, 0.0, kThreads + 1); }},
       {"three blocks in a row", [] { return run_with_tickets(in_a_row); }, [] { return each_thread(1, 0.0, 7.0); }},
