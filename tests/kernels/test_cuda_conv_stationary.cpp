@@ -1,6 +1,7 @@
 // Convolution with weights that stay in shared memory against the reference in f64: exact on whole numbers, bounded on
 // random ones; several tiles to a block; the gradient for the layer below; pooling; what it takes and when it is
 // chosen.
+#include "tandem/core/cuda/device_limits.h"
 #include "tandem/kernels/conv/stationary/plan.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
@@ -127,6 +128,13 @@ TEST_CASE("what stationary weights do not take", "[cuda][conv]") {
   CHECK_THAT(reason(square_case(0, 8, 8, 8, 16, 3, 1)), ContainsText("empty"));
   for (const ConvCase& one : {square_case(1, 72, 8, 8, 16, 3, 1), square_case(1, 8, 8, 8, 16, 4, 1)})
     CHECK_THAT(reason(one, DType::f16, PassKind::backward_weight), ContainsText("64 channels or 9 taps"));
+  // Halos and gradients alone take all 227 KiB of a multiprocessor; those of the next smaller ones leave room.
+  const auto dilated = [](std::int64_t down, std::int64_t across) {
+    return ConvCase{1, 40, 5, 6, 32, 3, 3, {{1, 1}, {down, across}, {down, across}, 1}};
+  };
+  CHECK_THAT(reason(dilated(5, 7), DType::f16, PassKind::backward_weight), ContainsText("do not fit"));
+  if (cuda::device_limits(kGpu).shared_bytes >= 227 * 1024)
+    CHECK(reason(dilated(5, 6), DType::f16, PassKind::backward_weight) == "");
   const ConvCase strided = square_case(1, 8, 4, 4, 8, 3, 1, 2);
   const Tensor x = poisoned_on_gpu(strided.x(), DType::f16, kLast), y = poisoned_on_gpu(strided.y(), DType::f16, kLast);
   const Tensor w = poisoned_on_gpu(strided.weight(), DType::f16, kLast);

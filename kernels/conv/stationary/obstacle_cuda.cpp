@@ -20,7 +20,7 @@ std::string_view obstacle(PassKind pass, const ConvGeometry& g, const Operands& 
     return "there are more than 64 channels or 9 taps (sums in registers)";
   const Task task(g, pass);
   if (task.lines() == 0 || task.line() == 0) return "there is no whole window to pool";
-  const std::int64_t bytes = of_weight ? WeightParts(g).shared_bytes() : Plan(task).shared_bytes();
+  const std::int64_t bytes = of_weight ? WeightParts(g).all_shared_bytes() : Plan(task).shared_bytes();
   const bool fits = bytes <= tandem::cuda::device_limits(operands.device).shared_bytes;
   return fits ? "" : "two halos, and what goes with them, do not fit into the shared memory of a multiprocessor";
 }

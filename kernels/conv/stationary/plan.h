@@ -162,7 +162,11 @@ struct WeightParts {
     });
   }
 
+  /// Of dynamic shared memory, and of all: device::Phases has a number there, for which nvcc takes 16 bytes.
+  /// @{
   std::int64_t shared_bytes() const { return 2 * 2 * (halo_elements + gradient_elements); }
+  std::int64_t all_shared_bytes() const { return shared_bytes() + 16; }
+  /// @}
 };
 
 }  // namespace tandem::kernels::cuda::stationary
