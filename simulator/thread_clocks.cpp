@@ -15,6 +15,16 @@ void merge(ThreadClock& into, const ThreadClock& from) {
   for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
 }
 
+/// Gives each lane what all have that are there.
+void merge_lanes(std::vector<ThreadClock>& clocks, const WarpSlots& slots, unsigned warp) {
+  if (clocks.empty()) return;
+  ThreadClock all;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane)
+    if (slots[lane] != nullptr) merge(all, clocks[warp * kWarpSize + lane]);
+  for (unsigned lane = 0; lane < kWarpSize; ++lane)
+    if (slots[lane] != nullptr) clocks[warp * kWarpSize + lane] = all;
+}
+
 }  // namespace
 
 void Engine::release(ThreadClock& clock) {
@@ -42,13 +52,9 @@ bool Engine::has_acquired(unsigned thread, unsigned epoch) const {
 }
 
 void Engine::order_clocks_of_warp(const WarpSlots& slots, unsigned warp) {
-  if (clocks_.empty()) return;
   const Aside aside(*this);
-  ThreadClock all;
-  for (unsigned lane = 0; lane < kWarpSize; ++lane)
-    if (slots[lane] != nullptr) merge(all, clocks_[warp * kWarpSize + lane]);
-  for (unsigned lane = 0; lane < kWarpSize; ++lane)
-    if (slots[lane] != nullptr) clocks_[warp * kWarpSize + lane] = all;
+  merge_lanes(clocks_, slots, warp);
+  merge_lanes(signals_.seen, slots, warp);  // the fence behind it may be another lane's
 }
 
 void Engine::fence() {

@@ -36,6 +36,30 @@ __global__ void flag_and_lock(int* out) {
   if (warp == 2) out[threadIdx.x - 64] += sum;
 }
 
+/// One lane waits for the flag, and all lanes that read have a fence behind it.
+__global__ void lanes_fence_behind_flag(int* out) {
+  TANDEM_SHARED(int, flag);
+  TANDEM_SHARED(int, data, [32]);
+  const unsigned t = threadIdx.x;
+  if (t == 0) flag = 0;
+  __syncthreads();
+  if (t < 32) {
+    data[t] = static_cast<int>(t) + 1;
+    __syncwarp();
+    if (t != 0) return;
+    __threadfence_block();
+    atomicExch(&flag, 1);
+    return;
+  }
+  if (t == 32) {
+    while (atomicAdd(&flag, 0) == 0) {
+    }
+  }
+  __syncwarp();
+  __threadfence_block();
+  out[t - 32] = data[63 - t];
+}
+
 /// One thread works for long and changes no memory by it, another one waits until it is done.
 __global__ void waits_for_slow_thread(const int* in, int* out, int rounds) {
   TANDEM_SHARED(int, done);
@@ -97,6 +121,14 @@ std::vector<CorrectKernel> correct_polling_kernels() {
       {"a flag and a lock within a block",
        [] { return run(flag_and_lock, 96, 32); },
        [] { return std::vector<double>(32, 42 + 1 + 2 + 3); },
+       {kHandsOver}},
+      {"one lane waits for a flag, and all have a fence behind it",
+       [] { return run(lanes_fence_behind_flag, 64, 32); },
+       [] {
+         std::vector<double> values(32);
+         for (int i = 0; i < 32; ++i) values[static_cast<std::size_t>(i)] = 32 - i;
+         return values;
+       },
        {kHandsOver}},
   };
 }

@@ -99,6 +99,26 @@ __global__ void flag_without_fence(int* out) {
   }
 }
 
+__global__ void fence_of_another_lane(int* out) {
+  TANDEM_SHARED(int, flag);
+  TANDEM_SHARED(int, data);
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    data = 42;
+    __threadfence_block();
+    atomicExch(&flag, 1);
+  } else if (threadIdx.x >= 32) {
+    if (threadIdx.x == 32) {
+      while (atomicAdd(&flag, 0) == 0) {
+      }
+    }
+    __syncwarp();
+    if (threadIdx.x == 33) __threadfence_block();
+    if (threadIdx.x == 34) *out = data;  // fault: only another lane has a fence behind the flag
+  }
+}
+
 __global__ void two_blocks_one_cell(int* out) {
   if (threadIdx.x == 0) out[0] = static_cast<int>(blockIdx.x);  // fault: two blocks write one cell
 }
@@ -216,6 +236,12 @@ const PlantFault faults[] = {
                 [] {
                   const DeviceBuffer<int> out(1);
                   launch(flag_without_fence, {1, kThreads}, nullptr, out.data());
+                },
+                true, __FILE__}),
+    PlantFault({"only another lane has a fence behind the flag", FaultKind::race,
+                [] {
+                  const DeviceBuffer<int> out(1);
+                  launch(fence_of_another_lane, {1, 64}, nullptr, out.data());
                 },
                 true, __FILE__}),
     PlantFault({"two blocks write one cell", FaultKind::race,
