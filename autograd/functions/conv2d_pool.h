@@ -7,8 +7,9 @@ namespace tandem::autograd {
 
 /// max_pool2d by windows of 2x2 of conv2d(x, weight, bias, options), [N,K,P/2,Q/2]; an odd last row or column is left
 /// out. On tensor cores one kernel writes the maxima alone and computes no output that they do not need, backward keeps
-/// a byte of each beside x and weight, and our own gradients leave out the same outputs; elsewhere it is those two
-/// operations. Takes what conv2d() takes.
+/// a byte of each beside x and weight, and our own gradients leave out the same outputs, so that what these alone meet
+/// in x, NaN or infinity, does not make the gradient of weight NaN; elsewhere it is those two operations. Takes what
+/// conv2d() takes.
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 3, 31, 31}, {.layout = Layout::channels_last});
 ///     const Tensor weight = Tensor::zeros({64, 3, 3, 3}, {.layout = Layout::channels_last});

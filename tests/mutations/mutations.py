@@ -382,6 +382,7 @@ MUTATIONS = [
      "if (i > 0 && !(value >= best[k]) && value == value) continue;"),
     ("kernels/conv/implicit_gemm/pooled_moments_result.cuh", "left < kWindows ? left : kWindows,",
      "left < 0 ? left : kWindows,"),
+    ("kernels/conv/stationary/obstacle_cuda.cpp", "WeightParts(g).all_shared_bytes()", "WeightParts(g).shared_bytes()"),
     ("kernels/conv/stationary/forward_pool_moments.cu", "grid.pixels(place) / implicit_gemm::kWindowRows;",
      "grid.tile_lines * kTileColumns / implicit_gemm::kWindowRows;"),
 ]
