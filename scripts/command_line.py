@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -107,9 +108,35 @@ def check_output(option, path):
         complain(f"{option} {path}: cannot be written")
 
 
+def make_folder(option, path):
+    """With the folders above it; one that is there is taken."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        complain(f"{option} {path}: cannot make this folder: {error.strerror}; name another")
+
+
+def call(command):
+    """Runs a program to its end, and returns its exit code, or 128 and the signal that ended it. SIGINT (Ctrl-C) and SIGTERM
+    go on to the program, which may take its time to end in order."""
+    with subprocess.Popen(command) as process:
+        before = {}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, lambda received, _: process.send_signal(received))
+        code = process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
+
+
 def write_json(option, path, value):
+    """As write_text."""
+    write_text(option, path, json.dumps(value, indent=1) + "\n")
+
+
+def write_text(option, path, text):
     """The file appears as a whole or not at all."""
-    text = json.dumps(value, indent=1) + "\n"
     special = os.path.exists(path) and not os.path.isfile(path)  # such as /dev/stdout
     written = path if special else f"{path}.{os.getpid()}.tmp"
     try:

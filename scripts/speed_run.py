@@ -21,12 +21,17 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-from command_line import Parser, complain, positive_number, program, run, whole_number, write_json
+from command_line import Parser, call, complain, make_folder, positive_number, program, run, whole_number, write_json, write_text
 from svg import COLOURS, FAINT, GRID, INK, path, svg, text
 
 ROOT = Path(__file__).resolve().parent.parent
+STOPPED = (129, 130, 143)  # exit codes of cifar_train behind SIGHUP, SIGINT and SIGTERM
+OF_EACH_RUN = ("seed", "run-dir", "resume")  # settings that runs of a folder need not share
+# What this script gives cifar_train, and what would keep that from training.
+OWN_OPTIONS = ("--seed", "--run-dir", "--no-run-dir", "--resume", "--print-config", "--help", "--version")
 
 
 def probability_above(t, freedom):
@@ -124,10 +129,48 @@ def picture(title, figures, totals):
     return svg(left + width + 40, height, title, parts)
 
 
+def options_behind(rest, own=OWN_OPTIONS):
+    """What stands behind `--` on the command line; ends this script where something else stands there, or an option of these."""
+    if rest and rest[0] != "--":
+        complain(f"'{rest[0]}': write -- in front of options for cifar_train")
+    for word in rest[1:]:
+        name = word.split("=")[0]
+        if name in own:
+            complain(f"-- {name}: this script decides that itself: leave it out behind --")
+    return rest[1:]
+
+
+def settings_of(command):
+    """What cifar_train would run with, by name. It says itself what is wrong with its options, and this script ends."""
+    asked = subprocess.run([command[0], "--print-config", *command[1:]], capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        print(asked.stderr, end="", file=sys.stderr)
+        sys.exit(2)
+    try:
+        return tomllib.loads(asked.stdout)
+    except tomllib.TOMLDecodeError:
+        complain(f"{command[0]}: its --print-config prints no settings: name another by --program")
+
+
+def check_settings(folder, settings):
+    """Ends this script where a run that is there, or a part of it, had other settings, as where a file of --config has changed since."""
+    for record in records_of(folder / "log.jsonl"):
+        if record["record"] != "run":
+            continue
+        had, other = record["config"], {*OF_EACH_RUN, *record.get("without_effect", ())}
+        for name in [name for name in had if name in settings and name not in other and had[name] != settings[name]]:
+            complain(f"{folder} was trained with --{name} {had[name]}, which is {settings[name]} now: name another --out, or remove that folder")
+
+
 def train_once(command, seed, folder):
     """Runs cifar_train, or goes on with a run that was interrupted."""
     command = [*command, "--seed", str(seed), "--run-dir", str(folder), "--resume", "auto"]
-    if subprocess.run(command, check=False).returncode != 0:
+    code = call(command)
+    if code in STOPPED:
+        complain(f"seed {seed} was stopped: the same command goes on with it", code=code)
+    if code == 2:
+        sys.exit(2)  # bad input, and cifar_train has said which
+    if code != 0:
         complain(f"seed {seed} failed: {' '.join(command)}", code=1)
     figures = figures_of(folder)
     if figures is None:
@@ -136,8 +179,8 @@ def train_once(command, seed, folder):
 
 
 def claim(file, options):
-    """A folder is for one set of options: what it has of others must not be told as of these."""
-    if file.exists():
+    """A folder is for one set of options: what it has of others must not be told as of these. One without a run is free."""
+    if file.exists() and len(list(file.parent.iterdir())) > 1:
         try:
             before = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
@@ -170,27 +213,25 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "build/cpu/apps/cifar_train"), help="path of cifar_train")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="behind --: options of cifar_train")
     arguments = parser.parse_args()
-    if arguments.rest and arguments.rest[0] != "--":
-        complain(f"'{arguments.rest[0]}': write -- in front of options for cifar_train")
-    arguments.rest = arguments.rest[1:]
+    arguments.rest = options_behind(arguments.rest)
     program(arguments.program, "build it with scripts/build.sh, or name another by --program")
     out = arguments.out or Path("runs") / f"speed-{arguments.recipe}"
-    check = [arguments.program, "--recipe", arguments.recipe, *arguments.rest, "--print-config"]
-    if subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode != 0:
-        sys.exit(2)  # it has said why
-    out.mkdir(parents=True, exist_ok=True)
-    claim(out / "options.json", {"recipe": arguments.recipe, "options": arguments.rest})
     command = [arguments.program, "--recipe", arguments.recipe, "--rehearsal-steps", "3", *arguments.rest]
+    settings = settings_of(command)
+    make_folder("--out", out)
+    claim(out / "options.json", {"recipe": arguments.recipe, "options": arguments.rest})
+    folders = {seed: out / f"seed-{seed}" for seed in range(arguments.seed, arguments.seed + arguments.runs)}
+    for folder in folders.values():
+        check_settings(folder, settings)
     figures = []
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        folder = out / f"seed-{seed}"
+    for seed, folder in folders.items():
         figures.append(figures_of(folder) or train_once(command, seed, folder))
         totals = summary([f["accuracy"] for f in figures], [f["seconds"] for f in figures], arguments.bound)
         print(f"seed {seed}: {figures[-1]['accuracy']:.2f} % in {figures[-1]['seconds']:.2f} s; {words(totals)}", flush=True)
     result = {"recipe": arguments.recipe, **totals, "each": figures}
     write_json("--out", str(out / "speed-run.json"), result)
     title = f"{arguments.recipe}: test accuracy of {len(figures)} {'run' if len(figures) == 1 else 'runs'}"
-    (out / "speed-run.svg").write_text(picture(title, figures, totals), encoding="utf-8")
+    write_text("--out", str(out / "speed-run.svg"), picture(title, figures, totals))
     print(f"  figures  {out}/speed-run.json\n  picture  {out}/speed-run.svg")
 
 

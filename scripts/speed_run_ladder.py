@@ -14,13 +14,11 @@ was interrupted goes on from its last checkpoint. Seeds are done one after anoth
 import argparse
 import math
 import statistics
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_line import Parser, complain, program, run, whole_number, write_json
-from speed_run import claim, figures_of, records_of, train_once
+from command_line import Parser, call, complain, make_folder, program, run, whole_number, write_json, write_text
+from speed_run import OWN_OPTIONS, STOPPED, check_settings, claim, figures_of, options_behind, records_of, settings_of, train_once
 from svg import COLOURS, FAINT, GRID, INK, path, svg, text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +46,7 @@ IDEAS = [
 ]
 PLAIN = Idea("plain", "none of these", [])
 BY_VIEWS = "views"  # of the weights of the rung below
+EVALUATION = ["--epochs", "0", "--steps", "0", "--no-run-dir"]
 
 
 def rungs():
@@ -72,15 +71,32 @@ def split_options(words):
     return options
 
 
-def accuracy_by_views(arguments, trained, folder):
+def set_by_rungs():
+    """Options that tell rungs apart, with and without their no-."""
+    names = [word for idea in IDEAS for word in idea.without if word.startswith("--")]
+    return {*names, *(name.replace("--no-", "--") for name in names)}
+
+
+def command_of(arguments, idea, options):
+    """cifar_train for a rung, but what is of one seed."""
+    command = [arguments.program, "--recipe", RECIPE]
+    if idea.name == BY_VIEWS:
+        return [*command, *arguments.rest, *EVALUATION]
+    return [*command, "--rehearsal-steps", "3", *options, *arguments.rest]
+
+
+def accuracy_by_views(command, trained, folder):
     """Of the weights that a run has left."""
     log = folder / "log.jsonl"
     results = [record for record in records_of(log) if record["record"] == "result"]
     if not results:
         folder.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
-        command = [arguments.program, "--recipe", RECIPE, *arguments.rest, "--epochs", "0", "--load-weights", str(weights_of(trained)), "--log", str(log)]
-        if subprocess.run(command, check=False).returncode != 0:
+        command = [*command, "--load-weights", str(weights_of(trained)), "--log", str(log)]
+        code = call(command)
+        if code in STOPPED:
+            complain(f"{folder} was stopped: the same command goes on with it", code=code)
+        if code != 0:
             complain(f"{folder} failed: {' '.join(command)}", code=1)
         results = [record for record in records_of(log) if record["record"] == "result"]
     return results[-1]["test_accuracy"]
@@ -97,14 +113,12 @@ def climb(arguments, seed, wanted):
     for number, (idea, options) in enumerate(ladder):
         if idea.name not in wanted:
             continue
-        folder = arguments.out / idea.name / f"seed-{seed}"
+        folder, command = arguments.out / idea.name / f"seed-{seed}", command_of(arguments, idea, options)
         if idea.name == BY_VIEWS:
             below = arguments.out / ladder[number - 1][0].name / f"seed-{seed}"
-            found[idea.name] = {"seed": seed, "accuracy": accuracy_by_views(arguments, below, folder)}
+            found[idea.name] = {"seed": seed, "accuracy": accuracy_by_views(command, below, folder)}
         else:
-            command = [arguments.program, "--recipe", RECIPE, "--rehearsal-steps", "3", *options, *arguments.rest]
-            command += ["--save-weights", str(weights_of(folder))]
-            figures = figures_of(folder) or train_once(command, seed, folder)
+            figures = figures_of(folder) or train_once([*command, "--save-weights", str(weights_of(folder))], seed, folder)
             found[idea.name] = {name: figures[name] for name in ("seed", "accuracy", "seconds")}
         print(f"seed {seed}, {idea.name}: {found[idea.name]['accuracy']:.2f} %", flush=True)
     return found
@@ -189,9 +203,7 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "build/cpu/apps/cifar_train"), help="path of cifar_train")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="behind --: options of cifar_train")
     arguments = parser.parse_args()
-    if arguments.rest and arguments.rest[0] != "--":
-        complain(f"'{arguments.rest[0]}': write -- in front of options for cifar_train")
-    arguments.rest = arguments.rest[1:]
+    arguments.rest = options_behind(arguments.rest, {*OWN_OPTIONS, "--save-weights", "--load-weights", *set_by_rungs()})
     wanted = arguments.rungs.split(",") if arguments.rungs else names
     for name in wanted:
         if name not in names:
@@ -203,21 +215,19 @@ def main():
             print(f"{idea.name:18}{idea.title}\n{'':18}{' '.join(options)}")
         return
     program(arguments.program, "build it with scripts/build.sh, or name another by --program")
-    for _, options in rungs():
-        check = [arguments.program, "--recipe", RECIPE, *options, *arguments.rest, "--print-config"]
-        result = subprocess.run(check, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-        if result.returncode != 0:
-            print(result.stderr, end="", file=sys.stderr)
-            sys.exit(2)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    settings = {idea.name: settings_of(command_of(arguments, idea, options)) for idea, options in rungs() if idea.name in wanted}
+    make_folder("--out", arguments.out)
     claim(arguments.out / "options.json", {"recipe": RECIPE, "options": arguments.rest})
-    by_rung = {}
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+    by_rung, seeds = {}, range(arguments.seed, arguments.seed + arguments.runs)
+    for name in settings:
+        for seed in seeds:
+            check_settings(arguments.out / name / f"seed-{seed}", settings[name])
+    for seed in seeds:
         for name, figures in climb(arguments, seed, wanted).items():
             by_rung.setdefault(name, []).append(figures)
         records = summary(by_rung)
         write_json("--out", str(arguments.out / "ladder.json"), {"recipe": RECIPE, "options": arguments.rest, "rungs": records})
-        (arguments.out / "ladder.svg").write_text(picture(records), encoding="utf-8")
+        write_text("--out", str(arguments.out / "ladder.svg"), picture(records))
     print(table(records))
     print(f"  figures  {arguments.out}/ladder.json\n  picture  {arguments.out}/ladder.svg")
 

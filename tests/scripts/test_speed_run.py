@@ -5,8 +5,12 @@ usage: test_speed_run.py SCRIPTS
 
 import json
 import math
+import os
+import resource
+import signal
 import subprocess
 import sys
+import time
 import unittest
 import xml.dom.minidom
 from pathlib import Path
@@ -17,17 +21,35 @@ sys.path.insert(0, str(SCRIPTS))
 import speed_run
 from stand_in_case import StandInCase
 
-# Notes each call; seed 3 ends without a result at its first call, as where it is killed.
+# Notes each call; seed 3 ends without a result at its first call, as where it is killed; seed 9 waits for a signal, and takes
+# its time to end then; --data nowhere is no data. A file of --config holds a width.
 STAND_IN = """#!/usr/bin/env python3
-import json, os, sys
-options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-if sys.argv[-1] == "--print-config":
+import json, os, signal, sys, time
+words = [word for word in sys.argv[1:] if word != "--print-config"]
+options = dict(zip(words[::2], words[1::2]))
+width = float(open(options["--config"]).read() if "--config" in options else options.get("--width", 1))
+if "--print-config" in sys.argv:
     if options["--recipe"] != "airbench94":
         print("error: --recipe: unknown recipe", file=sys.stderr)
         sys.exit(2)
+    print(f"width = {width}")
     sys.exit(0)
+if options.get("--data") == "nowhere":
+    print("error: no data", file=sys.stderr)
+    sys.exit(2)
 folder, seed = options["--run-dir"], int(options["--seed"])
 os.makedirs(folder, exist_ok=True)
+if seed == 9:
+    def stop(number, frame):
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        time.sleep(1)
+        open(os.path.join(folder, "in-order"), "w")
+        sys.exit(128 + number)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, stop)
+    open(os.path.join(folder, "waits"), "w")
+    time.sleep(60)
 with open(os.path.join(os.path.dirname(folder), "calls"), "a") as calls:
     calls.write(f"{seed} {options['--resume']}\\n")
 log = os.path.join(folder, "log.jsonl")
@@ -36,7 +58,7 @@ epoch = lambda n: {"record": "epoch", "epoch": n, "seconds": 10.0, "time": {"eva
 with open(log, "a") as file:
     def write(record):
         file.write(json.dumps(record) + "\\n")
-    write({"record": "run", "config": {"seed": seed, "width": float(options.get("--width", 1)), "run-dir": folder}, "without_effect": ["run-dir"],
+    write({"record": "run", "config": {"seed": seed, "width": width, "run-dir": folder}, "without_effect": ["run-dir"],
            "versions": {"tandem": "0.1.0"}, "host": "here", "device": "cpu"})
     if options.get("--epochs") != "0":
         write(epoch(1))
@@ -51,9 +73,9 @@ with open(log, "a") as file:
 class SpeedRun(StandInCase):
     stand_in_text = STAND_IN
 
-    def start(self, *arguments):
+    def start(self, *arguments, **others):
         command = [sys.executable, SCRIPTS / "speed_run.py", "--program", self.stand_in, "--out", self.out, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return subprocess.run(command, capture_output=True, text=True, check=False, **others)
 
     def calls(self):
         return (self.out / "calls").read_text().splitlines()
@@ -101,6 +123,49 @@ class SpeedRun(StandInCase):
         for t, freedom, share in ((2.015, 5, 0.05), (2.228, 10, 0.025), (2.457, 30, 0.01), (-2.015, 5, 0.95), (0, 7, 0.5)):
             self.assertAlmostEqual(speed_run.probability_above(t, freedom), share, places=4)
 
+    def test_a_signal_lets_a_run_end_in_order(self):
+        # What a shell has started in the background ignores Ctrl-C, and hands that down.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        # Ctrl-C reaches all that the terminal runs, a SIGTERM the script alone.
+        for number, send in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):
+            out = self.folder / f"signal-{number}"
+            command = [sys.executable, SCRIPTS / "speed_run.py", "--program", self.stand_in, "--out", out, "--seed", "9"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as script:
+                deadline = time.monotonic() + 60
+                while not (out / "seed-9" / "waits").exists() and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                send(script.pid, number)
+                _, told = script.communicate(timeout=60)
+            self.assertEqual(script.returncode, 128 + number, told)
+            self.assertEqual(told, "error: seed 9 was stopped: the same command goes on with it\n")
+            self.assertTrue((out / "seed-9" / "in-order").exists())
+
+    def test_runs_of_other_settings_are_not_mixed(self):
+        config = self.folder / "mine.toml"
+        config.write_text("0.5")
+        self.assertEqual(self.start("--", "--config", str(config)).returncode, 0)
+        config.write_text("0.25")
+        self.refused("runs/seed-1 was trained with --width 0.5, which is 0.25 now: name another --out", "--runs", "2", "--", "--config", str(config))
+        self.assertFalse((self.out / "seed-2").exists())
+        config.write_text("0.5")
+        self.assertEqual(self.start("--runs", "2", "--", "--config", str(config)).returncode, 0)
+
+    def test_a_folder_without_a_run_is_free(self):
+        self.refused("error: no data", "--", "--data", "nowhere")
+        self.assertEqual(self.start("--", "--data", "here").returncode, 0)
+        self.refused("has runs of airbench94 --data here", "--", "--data", "nowhere")
+
+    def test_a_picture_that_cannot_be_written_is_not_left_in_part(self):
+        self.assertEqual(self.start().returncode, 0)
+        figures, picture = self.out / "speed-run.json", self.out / "speed-run.svg"
+        most, before = picture.stat().st_size - 1, picture.read_text()
+        self.assertLessEqual(figures.stat().st_size, most)
+        # As on a full disk: files end there.
+        done = self.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        self.assertEqual((done.returncode, done.stderr), (1, f"error: --out {picture}: File too large\n"))
+        self.assertEqual(picture.read_text(), before)
+        self.assertEqual([file.name for file in self.out.glob("*.tmp")], [])
+
     def refused(self, text, *arguments, code=2):
         done = self.start(*arguments)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -111,6 +176,11 @@ class SpeedRun(StandInCase):
         self.refused("unknown recipe", "--recipe", "airbench")
         self.refused("--runs 0: must be at least 1", "--runs", "0")
         self.refused("write -- in front of options for cifar_train", "width")
+        for option in ("--seed", "--run-dir", "--resume", "--seed=3", "--no-run-dir", "--print-config", "--help"):
+            self.refused(f"-- {option.split('=')[0]}: this script decides that itself", "--", "--width", "0.5", option)
+        (self.folder / "file").touch()
+        self.refused("file: cannot make this folder: File exists; name another", "--out", self.folder / "file")
+        self.assertFalse(self.out.exists())
         self.assertEqual(self.start("--", "--width", "0.5").returncode, 0)
         for other in (("--runs", "2"), ("--", "--width", "0.25"), ("--", "--width", "0.5", "--epochs", "2")):
             self.refused("has runs of airbench94 --width 0.5: name another --out", *other)

@@ -24,13 +24,18 @@ import json, os, sys
 words, options = sys.argv[1:], {}
 for i, word in enumerate(words):
     if word.startswith("--"):
-        if word in options:
+        if word in options and word != "--steps":
             sys.exit(f"error: {word} twice")
         options[word] = words[i + 1] if i + 1 < len(words) and not words[i + 1].startswith("--") else ""
+width = open(options["--config"]).read() if "--config" in options else options.get("--width", "1")
 if "--print-config" in options:
-    if options.get("--width") == "0":
+    if width == "0":
         print("error: --width 0: must be above 0", file=sys.stderr)
         sys.exit(2)
+    if options.get("--epochs") == "0" and options.get("--steps") != "0":
+        print("error: --epochs 0: of no use with --steps", file=sys.stderr)
+        sys.exit(2)
+    print(f"width = {float(width)}")
     sys.exit(0)
 views = options.get("--tta") != "none"
 if options.get("--epochs") == "0":
@@ -52,7 +57,7 @@ with open(log, "a") as file:
     def write(record):
         file.write(json.dumps(record) + "\\n")
     if options.get("--epochs") != "0":
-        write({"record": "run", "config": {"seed": seed}, "versions": {}, "host": "here", "device": "cpu"})
+        write({"record": "run", "config": {"seed": seed, "width": float(width)}, "versions": {}, "host": "here", "device": "cpu"})
         write({"record": "epoch", "epoch": 1, "seconds": 10.0, "time": {"evaluation": 2.0, "writing": 1.0}})
     write({"record": "result", "test_accuracy": accuracy})
 """
@@ -95,6 +100,9 @@ class Ladder(StandInCase):
         (of_views,) = [call for call in calls if "--epochs 0" in call]
         self.assertIn("lookahead/seed-1/weights.safetensors", of_views)
         self.assertNotIn("--tta", of_views)
+        self.assertIn("--no-run-dir", of_views)  # nothing is left beside --out
+        # Of --steps as well, which an evaluation alone sets aside.
+        self.assertEqual(self.start("--runs", "1", "--out", self.folder / "short", "--", "--steps", "8").returncode, 0)
 
     def test_complete_runs_are_not_repeated(self):
         self.start("--runs", "1")
@@ -121,6 +129,10 @@ class Ladder(StandInCase):
             (["--width", "0.5"], "--width"),
             (["--", "--width", "0"], "--width 0: must be above 0"),
             (["--runs", "0"], "--runs"),
+            (["--", "--lookahead", "3"], "-- --lookahead: this script decides that itself"),
+            (["--", "--whitening"], "-- --whitening: this script"),
+            (["--", "--save-weights=x"], "-- --save-weights: this script"),
+            (["--", "--seed", "3"], "-- --seed: this script"),
         ]:
             done = self.start(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
@@ -132,6 +144,16 @@ class Ladder(StandInCase):
         done = self.start("--runs", "1", "--", "--width", "0.25")
         self.assertEqual(done.returncode, 2)
         self.assertIn("name another --out", done.stderr)
+
+    def test_runs_of_other_settings_are_not_mixed(self):
+        config = self.folder / "mine.toml"
+        config.write_text("0.5")
+        self.assertEqual(self.start("--runs", "1", "--rungs", "plain,whitening", "--", "--config", str(config)).returncode, 0)
+        config.write_text("0.25")
+        done = self.start("--runs", "2", "--", "--config", str(config))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("plain/seed-1 was trained with --width 0.5, which is 0.25 now", done.stderr)
+        self.assertEqual(len(self.calls()), 2)
 
     def test_a_run_that_fails_ends_it(self):
         done = self.start("--seed", "7", "--runs", "1")
