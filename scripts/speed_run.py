@@ -75,6 +75,8 @@ def records_of(log):
             records.append(json.loads(line))
         except ValueError:
             complain(f"{log}:{number}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
+        if not isinstance(records[-1], dict) or "record" not in records[-1]:
+            complain(f"{log}:{number}: no record of a run: the log is damaged; remove {log.parent} to repeat this run")
     return records
 
 
@@ -85,8 +87,11 @@ def figures_of(folder):
     if not results or "test_accuracy" not in results[-1]:
         return None
     epochs = {record["epoch"]: record for record in records if record["record"] == "epoch"}
-    if not epochs:
+    if not epochs and results[-1].get("epoch", 0) == 0:
         complain(f"{folder}: the run has no epoch, and so no time: leave --epochs 0 out")
+    missing = [number for number in range(1, max([*epochs, results[-1].get("epoch", 0)]) + 1) if number not in epochs]
+    if missing:
+        complain(f"{folder}: its log lacks epoch {missing[0]}, and so its time: remove that folder to repeat this run")
     seconds = sum(e["seconds"] - e["time"]["evaluation"] - e["time"]["writing"] for e in epochs.values())
     runs = [record for record in records if record["record"] == "run"]
     return {
@@ -185,10 +190,10 @@ def claim(file, options):
             before = json.loads(file.read_text(encoding="utf-8"))
         except ValueError:
             complain(f"{file}: no JSON: remove {file.parent} to begin anew")
-        if not isinstance(before, dict) or before.keys() != options.keys():
+        if not isinstance(before, dict) or {name: type(value) for name, value in before.items()} != {"recipe": str, "options": list}:
             complain(f"{file}: holds something else, which this script has not written: name another --out")
         if before != options:
-            complain(f"{file.parent} has runs of {before['recipe']} {' '.join(before['options'])}: name another --out for other options")
+            complain(f"{file.parent} has runs of {before['recipe']} {' '.join(map(str, before['options']))}: name another --out for other options")
     else:
         write_json("--out", str(file), options)
 

@@ -187,7 +187,16 @@ class SpeedRun(StandInCase):
         self.refused("o-epoch/seed-1: the run has no epoch, and so no time", "--out", self.folder / "o-epoch", "--", "--epochs", "0")
         (self.folder / "o-epoch" / "options.json").write_text("[]")
         self.refused("options.json: holds something else", "--out", self.folder / "o-epoch")
-        (self.out / "seed-1" / "log.jsonl").write_text('{"record": "ru')
+        (self.folder / "o-epoch" / "options.json").write_text('{"recipe": "airbench94", "options": 5}')
+        self.refused("options.json: holds something else", "--out", self.folder / "o-epoch")
+        log = self.out / "seed-1" / "log.jsonl"
+        whole = log.read_text()
+        log.write_text("".join(line for line in whole.splitlines(keepends=True) if '"epoch": 1' not in line))
+        self.refused("runs/seed-1: its log lacks epoch 1, and so its time", "--", "--width", "0.5")
+        for damage in ("[]", "{}"):
+            log.write_text(f"{whole}{damage}\n")
+            self.refused("log.jsonl:5: no record of a run: the log is damaged", "--", "--width", "0.5")
+        log.write_text('{"record": "ru')
         self.refused("log.jsonl:1: no JSON: the log is damaged", "--", "--width", "0.5")
         self.stand_in.unlink()
         self.refused("cifar_train is not there, or no program: build it")
