@@ -20,13 +20,17 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import torch
-from torch import nn
-from torch.nn import functional
-
 from command_line import Parser, check_output, complain, positive_number, run, whole_number, write_json
-from torch_recipes import RECIPES
+
+try:
+    import numpy as np
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    from torch_recipes import RECIPES
+except ImportError as error:
+    complain(f"{sys.executable} cannot import PyTorch and NumPy ({error}): give this script to a Python that has them")
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
@@ -45,7 +49,11 @@ def whitening_filters(images, like, eps):
 
 
 def read_batches(folder, names, device):
-    records = np.concatenate([np.fromfile(folder / name, dtype=np.uint8).reshape(-1, 3073) for name in names])
+    files = {name: np.fromfile(folder / name, dtype=np.uint8) for name in names}
+    for name, values in files.items():
+        if len(values) == 0 or len(values) % 3073 != 0:
+            complain(f"{folder / name}: {len(values)} bytes are no whole number of images of 3073; scripts/get_data.sh fetches CIFAR-10")
+    records = np.concatenate([values.reshape(-1, 3073) for values in files.values()])
     images = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).copy()).float() / 255
     mean, deviation = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, DEVIATION))
     return ((images - mean) / deviation).to(device), torch.from_numpy(records[:, 0].astype(np.int64)).to(device)
@@ -154,13 +162,15 @@ def train(arguments, seed):
     first.weight.data.copy_(whitening_filters(images[: recipe.whitening_images], first.weight, recipe.whitening_eps))
     images = images.to(dtype)
     batches = len(images) // recipe.batch
+    if batches == 0:
+        complain(f"{arguments.data}: {len(images)} training images do not fill a batch of {recipe.batch}")
     steps = math.ceil((arguments.epochs or recipe.epochs) * batches)
     optimizer = recipe.make_optimizer(network, dtype, steps)
     average = recipe.average(network, steps)
     augmentation = Augmentation(images, recipe, generator)
     losses = []
     begun = seconds_now(device)
-    for step in range(arguments.steps or steps):
+    for step in range(min(arguments.steps or steps, steps)):
         epoch, batch = divmod(step, batches)
         if batch == 0:
             order = torch.randperm(len(images), generator=generator, device=device)
@@ -180,7 +190,7 @@ def train(arguments, seed):
         if not arguments.quiet and (step + 1) % (10 if device.type == "cpu" else 100) == 0:
             now = seconds_now(device)
             print(f"step {step + 1}/{steps}  loss {losses[-1]:.4f}  {now - begun:.0f} s", file=sys.stderr, flush=True)
-    if average and not arguments.steps:
+    if average and len(losses) == steps:
         average.copy_back()
     trained = seconds_now(device)
     with_views = accuracy(network, test_images, test_labels, recipe.views, recipe.share)
