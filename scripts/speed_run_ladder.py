@@ -136,18 +136,18 @@ def totals_of(each):
 
 
 def summary(by_rung):
-    """A record for each rung that was climbed, from the lowest."""
-    result = []
+    """A record for each rung that was climbed, from the lowest. A gain is over the rung below, seed by seed: where that was left
+    out, there is none."""
+    result, below = [], None
     for idea, options in rungs():
-        if idea.name not in by_rung:
-            continue
-        record = {"rung": idea.name, "adds": idea.title, "options": options, **totals_of(by_rung[idea.name]), "each": by_rung[idea.name]}
-        if result:
-            below = result[-1]
-            record["gain"] = record["accuracy_mean"] - below["accuracy_mean"]
-            errors = [r["accuracy_standard_error"] for r in (below, record)]
-            record["gain_standard_error"] = math.hypot(*errors) if None not in errors else None
-        result.append(record)
+        each = by_rung.get(idea.name)
+        if each:
+            record = {"rung": idea.name, "adds": idea.title, "options": options, **totals_of(each), "each": each}
+            if below:
+                gain = totals_of([{"accuracy": one["accuracy"] - other["accuracy"]} for one, other in zip(each, below)])
+                record |= {"gain": gain["accuracy_mean"], "gain_standard_error": gain["accuracy_standard_error"]}
+            result.append(record)
+        below = each
     return result
 
 
