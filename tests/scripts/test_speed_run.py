@@ -7,6 +7,7 @@ import json
 import math
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -165,6 +166,15 @@ class SpeedRun(StandInCase):
         self.assertEqual((done.returncode, done.stderr), (1, f"error: --out {picture}: File too large\n"))
         self.assertEqual(picture.read_text(), before)
         self.assertEqual([file.name for file in self.out.glob("*.tmp")], [])
+
+    def test_the_shell_finds_a_build_and_stays_where_it_is(self):
+        tree = self.folder / "a tree"
+        (tree / "build/cpu/apps").mkdir(parents=True)
+        shutil.copy(self.stand_in, tree / "build/cpu/apps/cifar_train")
+        (tree / "scripts").symlink_to(SCRIPTS)
+        done = subprocess.run([tree / "scripts/speed_run.sh", "--out", "here"], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "here" / "speed-run.json").exists())
 
     def refused(self, text, *arguments, code=2):
         done = self.start(*arguments)
