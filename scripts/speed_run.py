@@ -10,8 +10,8 @@ to cifar_train; a folder OUT is for one set of these options.
 
 Time is training, with its data and the wait for other ranks, and the evaluation behind the last step: the published
 rule of such records (arXiv 2404.00498) without the initialisation by whitening. Loading data, evaluations of earlier
-epochs and writing files are left out, and so is a rehearsal of three steps, which are taken back (--rehearsal-steps). The test is one-sided: how likely is a mean like this or above, where the true
-mean accuracy is the bound (Student's t).
+epochs and writing files are left out, and so is a rehearsal of three steps, which are taken back (--rehearsal-steps).
+The test is one-sided: how likely is a mean like this or above, where the true mean accuracy is the bound (Student's t).
 """
 
 import argparse

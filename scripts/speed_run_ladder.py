@@ -90,6 +90,8 @@ def accuracy_by_views(command, trained, folder):
     log = folder / "log.jsonl"
     results = [record for record in records_of(log) if record["record"] == "result"]
     if not results:
+        if not weights_of(trained).exists():
+            complain(f"{weights_of(trained)} is not there, though its run came to an end: remove {trained} to repeat that")
         folder.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
         command = [*command, "--load-weights", str(weights_of(trained)), "--log", str(log)]

@@ -119,6 +119,14 @@ class Ladder(StandInCase):
         self.assertEqual(len(self.calls()), 7)
         self.assertEqual(self.result(), first)
 
+    def test_weights_that_are_lost(self):
+        self.start("--runs", "1", "--rungs", "lookahead")
+        (self.out / "lookahead" / "seed-1" / "weights.safetensors").unlink()
+        done = self.start("--runs", "1", "--rungs", "lookahead,views")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+        self.assertIn("lookahead/seed-1/weights.safetensors is not there", done.stderr)
+        self.assertFalse((self.out / "views").exists())
+
     def test_some_rungs(self):
         done = self.start("--runs", "1", "--rungs", "plain,whitening")
         self.assertEqual(done.returncode, 0, done.stderr)
