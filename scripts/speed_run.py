@@ -21,7 +21,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 from command_line import Parser, call, complain, make_folder, positive_number, program, run, whole_number, write_json, write_text
@@ -151,10 +150,16 @@ def settings_of(command):
     if asked.returncode != 0:
         print(asked.stderr, end="", file=sys.stderr)
         sys.exit(2)
-    try:
-        return tomllib.loads(asked.stdout)
-    except tomllib.TOMLDecodeError:
-        complain(f"{command[0]}: its --print-config prints no settings: name another by --program")
+    settings = {}
+    for line in asked.stdout.splitlines():  # of TOML, which Python has known since 3.11 alone; values are written as in JSON
+        name, equals, value = line.partition(" = ")
+        if not equals or name.startswith("#"):
+            continue
+        try:
+            settings[name] = json.loads(value)
+        except ValueError:
+            complain(f"{command[0]} --print-config: '{line}' is no setting of cifar_train: name another by --program")
+    return settings
 
 
 def check_settings(folder, settings):
