@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STOPPED = (129, 130, 143)  # exit codes of cifar_train behind SIGHUP, SIGINT and SIGTERM
 OF_EACH_RUN = ("seed", "run-dir", "resume")  # settings that runs of a folder need not share
 # What this script gives cifar_train, and what would keep that from training.
-OWN_OPTIONS = ("--seed", "--run-dir", "--no-run-dir", "--resume", "--print-config", "--help", "--version")
+OWN_OPTIONS = ("--seed", "--run-dir", "--no-run-dir", "--resume", "--print-config", "--help", "-h", "--version")
 
 
 def probability_above(t, freedom):
