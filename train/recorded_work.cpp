@@ -80,7 +80,6 @@ bool RecordedWork::make_fixed(const data::Batch& batch, std::int64_t examples) {
   }
   fixed_.images = fixed_.tensors.front();
   fixed_.labels = fixed_.tensors.back();
-  look_at_model();
   return true;
 }
 
@@ -98,6 +97,7 @@ bool RecordedWork::is_ready(data::DeferredBatch& batch, std::int64_t examples) {
     return false;
   }
   if (!graph_ && !may_record()) return false;
+  if (!graph_) look_at_model();  // the program may have added modules since
   // Hooks would be called once, at the recording.
   return std::ranges::none_of(modules_, [](const auto* module) { return module->is_observed(); });
 }

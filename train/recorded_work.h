@@ -40,6 +40,8 @@ class RecordedWork {
 
   /// Forgets what was recorded, for what only the program knows. Two batches go before the next one that is recorded.
   void drop();
+  /// Looks at the model anew: which modules and tensors it has. Each recording does.
+  void look_at_model();
 
   /// Whether the work is recorded, and that for the next batch probably a launch of it.
   bool is_recorded() const { return graph_.has_value(); }
@@ -56,8 +58,6 @@ class RecordedWork {
   /// depends, beside the shapes of the batch, whether it does.
   bool take_batch(data::DeferredBatch batch, std::int64_t examples, const Work& work);
 
-  /// Looks at the model anew: which modules and tensors it has.
-  void look_at_model();
   /// From here on nothing is recorded, for this reason; an Error with CudaGraph::on.
   void cancel(std::string_view reason);
   CudaGraph mode() const { return mode_; }

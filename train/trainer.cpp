@@ -195,6 +195,7 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
   const auto start = Clock::now();
   const std::int64_t batches = parts_.train_loader.batches();
   const std::int64_t steps = steps_until_pause();
+  if (step_graph_) step_graph_->look_at_model();  // the program may have added modules
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation,
                             step_graph_ != nullptr);
   while (epoch_step_ < steps) {

@@ -184,6 +184,64 @@ TEST_CASE("modules with hooks are called at each step, and a graph is gone on wi
   CHECK(values_of(graph.trainer->state_dict()) == values_of(eager.trainer->state_dict()));
 }
 
+TEST_CASE("a module that was added is a part of what is recorded next: its mode, its tensors and its hooks",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  Run run({}, CudaGraph::off);
+  const auto random = std::make_shared<layers::RandomState>(1);
+  run.model.set_random_state(random);
+  train::StepGraph graph(run.model, *run.optimizer, random, CudaGraph::on);
+  const auto take = [&](int steps) {
+    std::vector<bool> launched;
+    run.loader->start(0);
+    for (int i = 0; i < steps; ++i) {
+      random->advance();
+      launched.push_back(graph.take(*run.loader->next(), [&](const data::Batch& given) {
+        run.optimizer->zero_grad();
+        autograd::backward(autograd::softmax_cross_entropy(run.model(given.images), given.labels));
+        run.optimizer->step();
+      }));
+    }
+    return launched;
+  };
+  CHECK(take(4) == std::vector<bool>{false, false, true, true});
+  layers::Initializer initializer(3);
+  auto& added = run.model.add<layers::Linear>({.in = Setup::kClasses, .out = Setup::kClasses}, initializer);
+  for (const Tensor& tensor : added.parameters()) tensor.set_data(tensor.detach().to(kGpu));
+  graph.drop();
+  SECTION("mode") {
+    take(3);
+    added.eval();
+    CHECK(take(2) == std::vector<bool>{false, true});
+  }
+  SECTION("tensors") {
+    take(3);
+    const Tensor weight = added.parameters().front(), before = weight.detach();
+    weight.set_data(autograd::scale(before, 2.0));
+    CHECK(take(2) == std::vector<bool>{false, true});
+  }
+  SECTION("hooks") {
+    int calls = 0;
+    added.register_forward_hook([&](layers::Module&, const Tensor&, const Tensor&) { ++calls; });
+    CHECK(take(4) == std::vector<bool>(4, false));
+    CHECK(calls == 4);
+  }
+}
+
+TEST_CASE("a module that a program adds between two epochs is trained with from then on", "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  std::vector<Values> states;
+  for (const CudaGraph mode : {CudaGraph::off, CudaGraph::on}) {
+    Run run({}, mode);
+    run.trainer->fit(1);
+    run.model.add<layers::Scale>(0.25);
+    run.trainer->fit(1);
+    states.push_back(values_of(run.trainer->state_dict()));
+    CHECK(run.trainer->graph_launches() == (mode == CudaGraph::on ? 2 * Setup::kFullSteps - 3 : 0));
+  }
+  CHECK(states[0] == states[1]);
+}
+
 TEST_CASE("what cannot be recorded is refused with --cuda-graph on, and told with auto", "[cuda][trainer]") {
   if (!has_gpu()) return;
   const auto refused = [](const Setup& setup, const train::TrainerOptions& options) {
