@@ -42,18 +42,18 @@ void EvaluationGraph::add_circumstances(std::vector<std::uintptr_t>& all) const 
     all.push_back(tensor.defined() ? reinterpret_cast<std::uintptr_t>(tensor.raw_data()) : 0);
 }
 
-/// Recorded work has memory for outputs that is not its own: that of the largest ones before.
-void EvaluationGraph::keep(const Tensor& output) {
+/// Recorded work has memory for outputs that is not its own: made by the operations' last batch of its shapes.
+void EvaluationGraph::keep(const data::Batch& batch, const Tensor& output) {
+  const bool fits = fixed_output_.defined() && output.shape() == fixed_output_.shape() &&
+                    output.dtype() == fixed_output_.dtype() && output.device() == fixed_output_.device();
   if (!WorkGraph::is_recording()) {
     const MemoryTagScope tag(MemoryTag::workspace);
     output_ = output.detach();
-    if (!is_recorded() && (!fixed_output_.defined() || output.numel() > fixed_output_.numel()))
-      fixed_output_ = empty_like(output_);
+    if (!is_recorded() && !fits && has_recorded_shapes(batch)) fixed_output_ = empty_like(output_);
     return;
   }
-  require(fixed_output_.defined() && output.shape() == fixed_output_.shape() &&
-              output.dtype() == fixed_output_.dtype() && output.device() == fixed_output_.device(),
-          "the model gives {}, and gave {} for other batches of this shape", describe(output), describe(fixed_output_));
+  require(fits, "the model gives {}, and gave {} for other batches of this shape", describe(output),
+          fixed_output_.defined() ? describe(fixed_output_) : "none");
   fixed_output_.copy_from_async(output.detach());
 }
 
@@ -61,7 +61,7 @@ void EvaluationGraph::compute(const data::Batch& batch) {
   const std::int64_t draws = layers::random_draws();
   const Tensor output = scoring_.output(model_, batch);
   const Tensor loss = scoring_.loss(output, batch.labels);
-  if (keeps_outputs_) keep(output);
+  if (keeps_outputs_) keep(batch, output);
   require(!WorkGraph::is_recording() || layers::random_draws() == draws,
           "the model draws random numbers, and a launch would draw the same for each batch");
   if (!sums_.add_on_device(loss, output, batch.labels, batch.count()))

@@ -73,7 +73,7 @@ class EvaluationGraph final : public RecordedWork {
  private:
   void add_circumstances(std::vector<std::uintptr_t>& all) const override;
   void compute(const data::Batch& batch);
-  void keep(const Tensor& output);
+  void keep(const data::Batch& batch, const Tensor& output);
 
   layers::Module& model_;
   Scoring scoring_;

@@ -60,6 +60,10 @@ class RecordedWork {
 
   /// From here on nothing is recorded, for this reason; an Error with CudaGraph::on.
   void cancel(std::string_view reason);
+  /// Whether the batch has the shapes of those that are recorded.
+  bool has_recorded_shapes(const data::Batch& batch) const {
+    return data::DeferredBatch(batch).is_like(fixed_.tensors);
+  }
   CudaGraph mode() const { return mode_; }
   bool is_cancelled() const { return failures_ >= kMostFailures; }
 

@@ -430,6 +430,44 @@ TEST_CASE("outputs are kept also where the first evaluation was too short for a 
   }
 }
 
+TEST_CASE("outputs are kept also where they have other dtypes or sizes than those before", "[cuda][evaluation]") {
+  if (!has_gpu()) return;
+  Net net;
+  const Notices notices;
+  const auto agrees = [&](EvaluationGraph& graph, data::Loader& loader) {
+    train::EvaluationDetails found, expected;
+    return are_same(train::evaluate(graph, loader, net.group, &found),
+                    train::evaluate(net.model, loader, net.group, Scoring(), &expected)) &&
+           found.report(net.group).confusion == expected.report(net.group).confusion;
+  };
+  SECTION("another precision") {
+    const auto loader = net.loader(1);
+    EvaluationGraph graph(net.model, Scoring(), CudaGraph::on, true);
+    CHECK(agrees(graph, *loader));
+    net.model.set_precision(autograd::Precision::bf16);
+    for (int time = 0; time < 2; ++time) CHECK(agrees(graph, *loader));
+    CHECK(graph.launches() == 3 * kFull - 3);
+    CHECK(notices.lines.size() == 1);
+  }
+  SECTION("other images, of which there is no graph") {
+    layers::Initializer initializer(5);
+    layers::Sequential convolution;  // gives as many rows and columns as it is given
+    convolution.add<layers::Conv2d>({.in = 3, .out = 4, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
+    convolution.to(kGpu);
+    const Scoring squares([](const Tensor& output, const Tensor&) { return autograd::mean(output * output); });
+    EvaluationGraph graph(convolution, squares, CudaGraph::on, true);
+    for (const std::int64_t side : {8, 12, 8, 8}) {
+      const auto images = std::make_shared<const data::ImageDataset>(
+          data::make_synthetic({.count = 2 * kBatch, .channels = 3, .side = side, .seed = 1}));
+      data::Loader loader(images, {.global_batch_size = kBatch, .device = kGpu});
+      CHECK(are_same(train::evaluate(graph, loader, net.group),
+                     train::evaluate(convolution, loader, net.group, squares)));
+    }
+    CHECK(graph.launches() == 4);
+    CHECK(notices.lines.empty());
+  }
+}
+
 TEST_CASE("a trainer that is stopped in an evaluation goes on with the bits of one without graphs",
           "[cuda][evaluation][trainer]") {
   if (!has_gpu()) return;
