@@ -62,8 +62,12 @@ void EvaluationGraph::compute(const data::Batch& batch) {
   const Tensor output = scoring_.output(model_, batch);
   const Tensor loss = scoring_.loss(output, batch.labels);
   if (keeps_outputs_) keep(batch, output);
-  require(!WorkGraph::is_recording() || layers::random_draws() == draws,
-          "the model draws random numbers, and a launch would draw the same for each batch");
+  if (layers::random_draws() != draws) {  // known before a recording, which would draw some as well
+    constexpr std::string_view kReason =
+        "the model draws random numbers, and a launch would draw the same for each batch";
+    require(!WorkGraph::is_recording(), "{}", kReason);
+    refuse(kReason);
+  }
   if (!sums_.add_on_device(loss, output, batch.labels, batch.count()))
     sums_.add(scoring_.begin_reading(loss, output, batch.labels), batch.count());
 }

@@ -80,7 +80,7 @@ MUTATIONS = [
     ("train/evaluation_graph.cpp", "  if (is_launch) sums_.add_launched(labels);\n", ""),
     ("train/evaluation_graph.cpp", "  look_at_model();\n", ""),
     ("train/evaluation_graph.cpp", "  sums_.reset();\n", ""),
-    ("train/evaluation_graph.cpp", "layers::random_draws() == draws", "draws >= 0"),
+    ("train/evaluation_graph.cpp", "if (layers::random_draws() != draws)", "if (draws < 0)"),
     ("train/evaluation_graph.cpp", "  if (is_launch) output_ = fixed_output_;\n", ""),
     ("train/evaluation.cpp", "  if (on_the_way) on_the_way->read(0);\n", ""),
     ("train/trainer_graph.cpp", "if (options.dead_relus) return", "if (options.dead_relus && is_canonical) return"),

@@ -251,26 +251,12 @@ TEST_CASE("what a forward throws while it is recorded reaches the program, and l
   CHECK(graph.launches() == 2 * kFull);  // the first ones were eager before the exception
 }
 
-TEST_CASE("a forward that cannot be recorded, or draws random numbers, is an error, or eager with the same scores",
-          "[cuda][evaluation]") {
+TEST_CASE("a forward that cannot be recorded is an error, or eager with the same scores", "[cuda][evaluation]") {
   if (!has_gpu()) return;
   Net net;
   const auto loader = net.loader(1);
-  const auto random = std::make_shared<layers::RandomState>(3);
-  std::string reason;
-  SECTION("it waits") {
-    net.probe->function = [](const Tensor& x) {
-      return autograd::scale(x, autograd::sum(x).item() > 1e30 ? 2.0 : 1.0);
-    };
-    reason = "a copy from cuda:0 to cpu cannot be recorded";
-  }
-  SECTION("it draws") {
-    net.probe->function = [&](const Tensor& x) {
-      random->next_key(0);
-      return x;
-    };
-    reason = "the model draws random numbers, and a launch would draw the same for each batch";
-  }
+  net.probe->function = [](const Tensor& x) { return autograd::scale(x, autograd::sum(x).item() > 1e30 ? 2.0 : 1.0); };
+  const std::string reason = "a copy from cuda:0 to cpu cannot be recorded";
   const Scores expected = net.eager(*loader);
   {
     const Notices notices;
@@ -288,6 +274,57 @@ TEST_CASE("a forward that cannot be recorded, or draws random numbers, is an err
   });
   CHECK_THAT(error, ContainsText("CUDA graph: the evaluation cannot be recorded: "));
   CHECK_THAT(error, ContainsText(reason));
+}
+
+TEST_CASE("a model that draws random numbers is evaluated by operations, which draw what they draw without a graph",
+          "[cuda][evaluation]") {
+  if (!has_gpu()) return;
+  Net net;
+  const auto loader = net.loader(1);
+  const auto random = std::make_shared<layers::RandomState>(3);
+  layers::Dropout dropout(0.5);
+  dropout.set_random_state(random);
+  bool draws = true;
+  net.probe->function = [&](const Tensor& x) {
+    dropout.train(draws);
+    return dropout(x);
+  };
+  const std::string reason = "the model draws random numbers, and a launch would draw the same for each batch";
+  random->set_step(1);
+  const Scores expected = net.eager(*loader);
+  SECTION("from the first batch on") {
+    const Notices notices;
+    EvaluationGraph graph(net.model, Scoring(), CudaGraph::automatic);
+    for (int time = 0; time < 3; ++time) {
+      random->set_step(1);
+      CHECK(are_same(train::evaluate(graph, *loader, net.group), expected));
+    }
+    CHECK(graph.launches() == 0);
+    CHECK(notices.lines ==
+          std::vector<std::string>{"CUDA graph: off from here on, the evaluation cannot be recorded: " + reason});
+  }
+  SECTION("an error") {
+    EvaluationGraph graph(net.model, Scoring(), CudaGraph::on);
+    CHECK_THAT(error_of([&] { train::evaluate(graph, *loader, net.group); }),
+               ContainsText("CUDA graph: the evaluation cannot be recorded: " + reason));
+  }
+  SECTION("from the recording on") {
+    EvaluationGraph graph(net.model, Scoring(), CudaGraph::on);
+    const Notices notices;
+    int batches = 0;
+    dropout.train(draws = false);
+    net.probe->function = [&](const Tensor& x) {
+      if (++batches > 2) random->next_key(0);
+      return x;
+    };
+    const autograd::NoGrad no_grad;
+    const layers::ModeScope evaluating(net.model, false);
+    graph.start();
+    loader->start(0);
+    for (int i = 0; i < 2; ++i) graph.add(*loader->next());
+    CHECK_THAT(error_of([&] { graph.add(*loader->next()); }), ContainsText(reason));
+    CHECK(graph.launches() == 0);
+  }
 }
 
 TEST_CASE("evaluations that cannot be graphs are refused with CudaGraph::on, and told with automatic",
