@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -293,6 +294,24 @@ TEST_CASE("a share of the images, those that the network is least sure of, is lo
     const auto count = static_cast<std::size_t>(share * 9);
     for (std::size_t i = 0; i < sure.size(); ++i)
       CHECK(some[sure[i].second] == (i < count ? all : alone)[sure[i].second]);
+  }
+}
+
+TEST_CASE("a share of the images is rounded down, but not for what doubles lack of it") {
+  layers::Flatten model;
+  for (const auto& [share, images, expected] :
+       {std::tuple(0.29, 100, 29), std::tuple(0.07, 100, 7), std::tuple(0.57, 2000, 1140), std::tuple(0.3, 10, 3),
+        std::tuple(0.289999, 100, 28), std::tuple(0.5, 3, 1), std::tuple(0.999999, 1000, 999),
+        std::tuple(0.09, 10, 0)}) {
+    CAPTURE(share, images);
+    std::vector<std::int64_t> given;
+    const ForwardFunction forward = [&](layers::Module& of, const data::Batch& batch) {
+      given.push_back(batch.images.size(0));
+      return of(batch.images);
+    };
+    over_views(TestTimeAugmentation::flip, forward, share)(model, batch_of(images_of(images, 1, 2, 2)));
+    CHECK(given == (expected == 0 ? std::vector<std::int64_t>{images}
+                                  : std::vector<std::int64_t>{images, expected, expected}));
   }
 }
 
