@@ -1,6 +1,6 @@
 // Trainings whose steps are launches of a CUDA graph.
 #include "tandem/autograd/functions.h"
-#include "tandem/layers/module.h"
+#include "tandem/layers/layers.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"

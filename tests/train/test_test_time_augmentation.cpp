@@ -310,8 +310,8 @@ TEST_CASE("a share of the images is rounded down, but not for what doubles lack 
       return of(batch.images);
     };
     over_views(TestTimeAugmentation::flip, forward, share)(model, batch_of(images_of(images, 1, 2, 2)));
-    CHECK(given == (expected == 0 ? std::vector<std::int64_t>{images}
-                                  : std::vector<std::int64_t>{images, expected, expected}));
+    CHECK(given ==
+          (expected == 0 ? std::vector<std::int64_t>{images} : std::vector<std::int64_t>{images, expected, expected}));
   }
 }
 
