@@ -27,11 +27,12 @@ namespace tandem::train {
 /// recorded: functions of the program are not called again, but for what WorkGraph::with_each_launch() was given. A
 /// batch of another shape, and a step of modules with hooks, is computed by the operations; hooks of gradients
 /// (autograd::on_gradient_ready()) are called for the recording alone. Where the modes of the modules, which parameters
-/// are trained, or addresses have changed, the graph is dropped with a line, and the next step is recorded anew. What
-/// else a program changes under way (a module that is added, the rule of a loss scale, another random state,
-/// Optimizer::scale_gradients()) is for drop(), and so is load_state_dict(). Gradients have places of their own while
-/// this lives. Of several ranks, all take the same steps: what makes one of them record, launch or drop is on all alike
-/// (hooks, modes, which parameters are trained, settings of the program), and they agree on each recording. Example:
+/// are trained, or addresses have changed, the graph is dropped with a line, and the next step is recorded anew; behind
+/// look_at_model() also where modules were added. What else a program changes under way (the rule of a loss scale,
+/// another random state, Optimizer::scale_gradients()) is for drop(), and so is load_state_dict(). Gradients have
+/// places of their own while this lives. Of several ranks, all take the same steps: what makes one of them record,
+/// launch or drop is on all alike (hooks, modes, which parameters are trained, settings of the program), and they agree
+/// on each recording. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     void train(layers::Module& model, optim::Optimizer& optimizer, const std::vector<data::Batch>& batches) {
 ///       const auto random = std::make_shared<layers::RandomState>(1);
