@@ -2,6 +2,7 @@
 #include "tandem/core/page_block.h"
 
 #include "tandem/core/allocator.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,10 +40,15 @@ void* map(std::int64_t capacity) {
 
 void unmap(void* start, std::int64_t capacity) noexcept { munmap(start, static_cast<std::size_t>(capacity)); }
 
-/// What was mapped at `to` is given back.
+/// What was mapped at `to` is given back. Where the system refuses, pages are new there.
 bool move_mapping(void* from, void* to, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
-  return mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+  if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return true;
+  // By then it may have given back what was at `to`: before 6.17 Linux does before it looks at `from`.
+  void* const mapped = mmap(to, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  require(mapped != MAP_FAILED, "out of CPU memory: the system maps no {} bytes more", bytes);
+  madvise(to, size, MADV_HUGEPAGE);
+  return false;
 }
 #else
 void* map(std::int64_t capacity) {

@@ -33,7 +33,7 @@ class PageBlock {
 
   /// Puts pages from the end of `donor` where this block's pages from `offset` on were, which are given back, and makes
   /// the donor that much smaller: `bytes`, or as many as both have and the system moves. Returns how many. `offset` and
-  /// `bytes` are multiples of kPage.
+  /// `bytes` are multiples of kPage. Throws Error where the system then has no memory for pages that it did not move.
   std::int64_t take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes);
 
  private:

@@ -192,6 +192,21 @@ TEST_CASE("blocks keep their content while others come and go, within the bound"
   }
 }
 
+TEST_CASE("a block is whole where the system moves no pages to it") {
+  PageBlock donor(4 * kPage), block(6 * kPage);
+  fill(donor, 1);
+  fill(block, 2);
+  // There is nothing where the donor's last three pages begin.
+  REQUIRE(munmap(donor.start() + kPage, kPage) == 0);
+  CHECK(block.take_pages(donor, 2 * kPage, 3 * kPage) == 0);
+  CHECK(donor.capacity() == 4 * kPage);
+  CHECK(holds(donor, 2 * kPage, 2 * kPage, 1, 2 * kPage));
+  CHECK(holds(block, 0, 2 * kPage, 2, 0));
+  CHECK(holds(block, 5 * kPage, kPage, 2, 5 * kPage));
+  fill(block, 3);
+  CHECK(holds(block, 0, 6 * kPage, 3, 0));
+}
+
 TEST_CASE("blocks whose pages are too small to be moved are given back") {
   constexpr std::int64_t kMiB = std::int64_t{1} << 20, kSmall = 3 * kMiB, kLarger = 130 * kMiB;
   CpuAllocator allocator;
