@@ -52,7 +52,9 @@ TEST_CASE("a block has the memory that was asked for, or none") {
   CHECK(holds(other, 0, kPage, 1, 0));
   CHECK(PageBlock(5 * kPage - 1).capacity() == 5 * kPage);
   CHECK(PageBlock(100'000).capacity() == 102'400);
-  CHECK(PageBlock(std::int64_t{1} << 46).capacity() == 0);
+#if !defined(__SANITIZE_ADDRESS__)  // which ends the process
+  CHECK(PageBlock(std::int64_t{1} << 62).capacity() == 0);
+#endif
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
