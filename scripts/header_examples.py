@@ -27,7 +27,7 @@ INTERNAL = {
     r"optim/option_checks.h": "for the optimizers of this folder",
     r"comm/(backends|doctor|progress|schedules|transports)/.*": "chosen by name (comm/backends.h), or a part of groups",
     r"comm/cost/(choose_algorithms|predict|network_costs).h": "for the choice of algorithms, and for allreduce_bench",
-    r"comm/(host_staging|tensor_collective|ddp/(gradient_bucket|hash|steps_under_way)|launch/mpirun).h": "parts of groups, of DDP and of threads.h",
+    r"comm/(host_staging|tensor_collective|ddp/(gradient_bucket|gradient_exchange|hash|steps_under_way)|launch/mpirun).h": "parts of groups, of DDP and of threads.h",
     r"data/batch_source.h": "for data sets of this folder",
     r"data/(batch_upload|loader_checks).h": "parts of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",

@@ -16,6 +16,8 @@
 
 namespace tandem::comm {
 
+class GradientExchange;
+
 /// How gradients are exchanged.
 struct DistributedOptions {
   /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, may be smaller so
@@ -143,12 +145,12 @@ class DistributedDataParallel {
   std::vector<std::int64_t> bucket_sizes() const;
 
  private:
-  struct State;
+  void watch_first_bucket();
 
   ProcessGroup& group_;
   NamedTensors parameters_;
   NamedTensors buffers_;
-  std::shared_ptr<State> state_;  // hooks hold it weakly: they outlive this object
+  std::shared_ptr<GradientExchange> exchange_;  // hooks hold it weakly: they outlive this object
 };
 
 }  // namespace tandem::comm
