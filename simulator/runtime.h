@@ -1,12 +1,14 @@
 // What the files of the simulated CUDA runtime share.
 #pragma once
 
+#include "tandem/simulator/fault_kind.h"
 #include "tandem/simulator/include/cuda_runtime_api.h"
 #include "tandem/simulator/timeline.h"
 
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace tandem::simulator {
@@ -56,6 +58,9 @@ RuntimeCounts& runtime_counts();
 
 /// Notes an error for cudaGetLastError() and gives it back.
 cudaError_t note(cudaError_t error);
+
+/// Throws the Fault of what a stream has come to.
+[[noreturn]] void fail_work(FaultKind kind, const std::string& what);
 
 /// True if the address lies in memory of cudaMallocHost.
 bool is_pinned(const void* address);
