@@ -243,8 +243,10 @@ void make_unusable(void* start, std::size_t bytes) {
 
 void fail_allocation(std::int64_t nth) { allocations_until_failure = nth; }
 
+bool allocation_fails() { return allocations_until_failure > 0 && --allocations_until_failure == 0; }
+
 void* allocate_device_memory(int device, std::size_t bytes) {
-  if (allocations_until_failure > 0 && --allocations_until_failure == 0) return nullptr;
+  if (allocation_fails()) return nullptr;
   void* const start = arena().allocate(device, bytes);
   if (start == nullptr) return nullptr;
   make_like_new(start, bytes);
@@ -252,7 +254,7 @@ void* allocate_device_memory(int device, std::size_t bytes) {
 }
 
 void* allocate_whole_pages(int device, std::size_t bytes) {
-  if (allocations_until_failure > 0 && --allocations_until_failure == 0) return nullptr;
+  if (allocation_fails()) return nullptr;
   void* const start = arena().allocate(device, bytes, kPage, true);
   if (start == nullptr) return nullptr;
   make_like_new(start, bytes);

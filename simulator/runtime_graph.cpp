@@ -1,5 +1,6 @@
 // The simulated CUDA runtime: captures and graphs.
 #include "tandem/simulator/capture.h"
+#include "tandem/simulator/device_memory.h"
 
 #include <algorithm>
 #include <memory>
@@ -15,6 +16,7 @@ struct CUgraphExec_st {
   /// launch is ordered after the one before, so that they order nothing beyond what the nodes do.
   std::vector<tandem::simulator::StreamState*> branches;
   tandem::simulator::Clock launched;  // all launches so far
+  bool has_memory = false;            // which the first launch takes; here it has been there since the capture
 };
 
 namespace tandem::simulator {
@@ -132,6 +134,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (GraphBlock* const block = graph_block(start); !block->freed_inside) left.push_back(block);
   if (std::any_of(left.begin(), left.end(), [](const GraphBlock* block) { return block->live; }))
     return note(cudaErrorInvalidValue);
+  if (!executable->has_memory && !work->blocks.empty()) {
+    if (allocation_fails()) return note(cudaErrorMemoryAllocation);
+    executable->has_memory = true;
+  }
   for (GraphBlock* const block : left) block->live = true;
 
   state.clock.merge(executable->launched);

@@ -48,7 +48,8 @@ struct Settings {
 /// A value that is none of these throws std::runtime_error.
 Settings& settings();
 
-/// Lets the `nth` device allocation from now on fail (1: the next one); 0: none.
+/// Lets the `nth` device allocation from now on fail (1: the next one); 0: none. The first launch of a graph that has
+/// memory is one.
 void fail_allocation(std::int64_t nth);
 
 }  // namespace tandem::simulator

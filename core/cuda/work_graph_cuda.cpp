@@ -1,4 +1,5 @@
 // CUDA graphs, by capture of a stream.
+#include "tandem/core/allocator.h"
 #include "tandem/core/cuda/check.h"
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/recording.h"
@@ -73,7 +74,16 @@ std::shared_ptr<void> record_graph(Device device, const std::function<void()>& w
 }
 
 void launch_graph(Device device, void* graph) {
-  TANDEM_CHECK_CUDA(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)));
+  const auto launch = [&] {
+    return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device));
+  };
+  cudaError_t status = launch();
+  if (status == cudaErrorMemoryAllocation) {  // the first one takes the memory of the graph, which our pool may hold
+    cudaGetLastError();
+    allocator_for(device).release_cached();
+    status = launch();
+  }
+  throw_if_failed(status, "cudaGraphLaunch", std::source_location::current());
 }
 
 }  // namespace tandem::cuda

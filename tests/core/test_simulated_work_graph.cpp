@@ -1,4 +1,5 @@
 // Recorded work on simulated GPUs: what is in a graph, its memory, and what happens around its launches.
+#include "tandem/core/allocator.h"
 #include "tandem/core/error.h"
 #include "tandem/core/out.h"
 #include "tandem/core/storage.h"
@@ -126,6 +127,23 @@ TEST_CASE("recorded work that finds no memory says so, and does not wait for any
   const WorkGraph graph(kGpu, steps);
   graph.launch();
   CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+}
+
+TEST_CASE("the first launch has what the allocator keeps where there is no other memory for the graph", "[cuda]") {
+  if (!has_gpu()) return;
+  const Steps steps;
+  const WorkGraph graph(kGpu, steps);
+  (void)on_gpu({1000});
+  synchronize(kGpu);
+  CHECK(allocator_for(kGpu).cached_bytes() > 0);
+  simulator::fail_allocation(1);
+  graph.launch();
+  CHECK(allocator_for(kGpu).cached_bytes() == 0);
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+  simulator::fail_allocation(1);
+  graph.launch();  // takes none
+  CHECK(allocator_for(kGpu).cached_bytes() == 0);
+  simulator::fail_allocation(0);
 }
 
 TEST_CASE("an error of a call that could not throw shows at the end of a recording, with its reason", "[cuda]") {
