@@ -59,8 +59,15 @@ void RecordedWork::note_dropped(std::string_view reason) {
   drop();
   if (++failures_ < kMostFailures)
     return kernels::notice(fmt::format("CUDA graph: {} is recorded anew: {}", subject_, reason));
-  require(mode_ != CudaGraph::on, "CUDA graph: {} cannot be recorded: {}", subject_, reason);
+  final_reason_ = reason;
+  require_recordable();
   kernels::notice(fmt::format("CUDA graph: off from here on, {} cannot be recorded: {}", subject_, reason));
+}
+
+/// Throws where nothing is recorded any more, and the program wants all to be.
+void RecordedWork::require_recordable() const {
+  if (mode_ != CudaGraph::on || !is_cancelled()) return;
+  fail("CUDA graph: {} cannot be recorded: {}", subject_, final_reason_);
 }
 
 /// A batch like this one for recorded work; false where it cannot be.
@@ -85,6 +92,7 @@ bool RecordedWork::make_fixed(const data::Batch& batch, std::int64_t examples) {
 
 /// Whether the work for this batch is to be a launch. The shapes of the first batch are those of the graph.
 bool RecordedWork::is_ready(data::DeferredBatch& batch, std::int64_t examples) {
+  require_recordable();
   if (is_cancelled()) return false;
   if (!graph_ && examples > fixed_examples_) {  // that may have been an epoch's last, smaller one
     fixed_ = {};

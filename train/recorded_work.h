@@ -16,7 +16,7 @@
 namespace tandem::train {
 
 /// Whether work is recorded once and launched as CUDA graphs. `automatic`: where that can be done, and a line says
-/// where it cannot; `on`: an Error there.
+/// where it cannot; `on`: an Error there, at each batch.
 enum class CudaGraph : std::uint8_t { off, automatic, on };
 
 /// "off", "auto", "on". Throws Error for another text.
@@ -91,10 +91,12 @@ class RecordedWork {
   bool is_ready(data::DeferredBatch& batch, std::int64_t examples);
   std::string try_to_record(const Work& work);
   void note_dropped(std::string_view reason);
+  void require_recordable() const;
 
   layers::Module& model_;
   CudaGraph mode_;
   std::string_view subject_;
+  std::string final_reason_;  // why nothing is recorded any more
   std::vector<layers::Module*> modules_;
   std::vector<Tensor> tensors_;      // parameters and buffers
   data::Batch fixed_;                // that recorded work reads
