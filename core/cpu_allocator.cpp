@@ -24,8 +24,6 @@ constexpr std::int64_t kLargeBlock = std::int64_t{32} << 10;
 // Small networks have blocks of many sizes; with less, half of their step goes into mapping pages (docs/results/).
 constexpr std::int64_t kLeastSpare = std::int64_t{64} << 20;
 
-std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 #if defined(__SANITIZE_ADDRESS__)
 // A cached block, and what a live one has beyond the bytes asked for, must not be touched.
 void forbid(void* block, std::int64_t bytes) { ASAN_POISON_MEMORY_REGION(block, static_cast<std::size_t>(bytes)); }

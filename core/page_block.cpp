@@ -19,8 +19,6 @@ namespace {
 
 bool is_large(std::int64_t capacity) { return capacity >= 2 * PageBlock::kPage; }
 
-std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 #ifdef TANDEM_MAPS_BLOCKS
 // From the kernel itself: malloc would keep what is freed on its heap, and cut it up.
 void* map(std::int64_t capacity) {

@@ -7,6 +7,9 @@
 
 namespace tandem {
 
+/// The least multiple of `unit` that is not below `bytes`.
+constexpr std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
 /// A range of addresses with memory of its own, from the system. Pages that have been written to are dear to get: the
 /// system clears each. So a block may take over those of another one, which changes its addresses, and costs no copy.
 /// Only on Linux, of blocks of at least 4 MiB, in pages of 2 MiB, and not with AddressSanitizer, which follows
