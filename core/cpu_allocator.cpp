@@ -78,13 +78,13 @@ PageBlock CpuAllocator::new_block(std::int64_t bytes) {
   const std::int64_t allowed = std::max(most_live_bytes_ + spare, live_bytes_ + capacity);
   const std::int64_t cached_limit = allowed - live_bytes_ - capacity;
   PageBlock block(bytes);
-  if (block.capacity() == 0) {
-    trim_to(0);
-    return PageBlock(bytes);
+  if (block.capacity() > 0) {
+    if (cached_bytes_ > cached_limit) gather_pages(block, std::min(capacity, cached_bytes_ - cached_limit));
+    trim_to(cached_limit);
   }
-  if (cached_bytes_ > cached_limit) gather_pages(block, std::min(capacity, cached_bytes_ - cached_limit));
-  trim_to(cached_limit);
-  return block;
+  if (block.capacity() == capacity) return block;
+  trim_to(0);
+  return PageBlock(bytes);
 }
 
 /// Of the largest free blocks, at least `bytes` where they can be moved.

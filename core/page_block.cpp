@@ -2,9 +2,10 @@
 #include "tandem/core/page_block.h"
 
 #include "tandem/core/allocator.h"
-#include "tandem/core/error.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -18,6 +19,9 @@ namespace tandem {
 namespace {
 
 bool is_large(std::int64_t capacity) { return capacity >= 2 * PageBlock::kPage; }
+
+/// What has become of a move: where it is open, nobody may touch the addresses that pages should have gone to.
+enum class Move { done, refused, open };
 
 #ifdef TANDEM_MAPS_BLOCKS
 // From the kernel itself: malloc would keep what is freed on its heap, and cut it up.
@@ -38,15 +42,25 @@ void* map(std::int64_t capacity) {
 
 void unmap(void* start, std::int64_t capacity) noexcept { munmap(start, static_cast<std::size_t>(capacity)); }
 
-/// What was mapped at `to` is given back. Where the system refuses, pages are new there.
-bool move_mapping(void* from, void* to, std::int64_t bytes) {
+/// What was mapped at `to` is given back. Where the system refuses, pages may be new there.
+Move move_mapping(void* from, void* to, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
-  if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return true;
-  // By then it may have given back what was at `to`: before 6.17 Linux does before it looks at `from`.
-  void* const mapped = mmap(to, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  require(mapped != MAP_FAILED, "out of CPU memory: the system maps no {} bytes more", bytes);
-  madvise(to, size, MADV_HUGEPAGE);
-  return false;
+  if (mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return Move::done;
+  if (errno == EPERM || errno == ENOSYS) return Move::refused;  // by a filter of system calls, before anything was done
+  // Before 6.17 Linux gives back what is at `to` before it looks at `from`. Another thread may have mapped something
+  // there since, which must stay.
+  void* const mapped = mmap(to, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (mapped == to) {
+    madvise(to, size, MADV_HUGEPAGE);
+    return Move::refused;
+  }
+  if (mapped != MAP_FAILED) munmap(mapped, size);  // Linux before 4.17 puts it elsewhere
+  return Move::open;
+}
+
+/// Whether the system has all of it. Of several mappings Linux moves one after another, and may refuse in the middle.
+bool is_mapped(void* start, std::int64_t bytes) {
+  return madvise(start, static_cast<std::size_t>(bytes), MADV_NORMAL) == 0;
 }
 #else
 void* map(std::int64_t capacity) {
@@ -56,8 +70,12 @@ void* map(std::int64_t capacity) {
 
 void unmap(void* start, std::int64_t /*capacity*/) noexcept { std::free(start); }
 
-bool move_mapping(void* /*from*/, void* /*to*/, std::int64_t /*bytes*/) { return false; }
+Move move_mapping(void* /*from*/, void* /*to*/, std::int64_t /*bytes*/) { return Move::refused; }
+
+bool is_mapped(void* /*start*/, std::int64_t /*bytes*/) { return true; }
 #endif
+
+std::atomic<bool> system_moves = true;
 
 }  // namespace
 
@@ -104,33 +122,58 @@ void PageBlock::cut_part_at(std::int64_t offset) {
   }
 }
 
+/// Forgets what comes after it.
+void PageBlock::end_at(std::int64_t capacity) noexcept {
+  while (capacity_ > capacity) {
+    const std::int64_t less = std::min(parts_.back(), capacity_ - capacity);
+    capacity_ -= less;
+    parts_.back() -= less;
+    if (parts_.back() == 0) parts_.pop_back();
+  }
+}
+
+void PageBlock::replace_parts(std::int64_t begin, std::int64_t end, const std::vector<std::int64_t>& parts) {
+  cut_part_at(begin);
+  cut_part_at(end);
+  std::int64_t at = 0;
+  auto first = parts_.begin();
+  while (at < begin) at += *first++;
+  auto last = first;
+  while (at < end) at += *last++;
+  parts_.insert(parts_.erase(first, last), parts.begin(), parts.end());
+}
+
 std::int64_t PageBlock::take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes) {
-  if (!is_movable_ || !donor.is_movable_) return 0;
+  if (!is_movable_ || !donor.is_movable_ || !system_moves) return 0;
   bytes = std::min({bytes, donor.capacity_, capacity_ - offset});
   std::vector<std::int64_t> moved;
-  std::int64_t end = offset;
-  while (end < offset + bytes) {
-    const std::int64_t part = std::min(donor.parts_.back(), offset + bytes - end);
-    moved.push_back(part);  // what can throw comes before the move
-    if (!move_mapping(donor.start_ + donor.capacity_ - part, start_ + end, part)) {
-      moved.pop_back();
-      break;
+  moved.reserve(donor.parts_.size());  // what can throw comes before the moves
+  parts_.reserve(parts_.size() + donor.parts_.size() + 2);
+  std::int64_t end = offset, lost = 0;
+  while (end < offset + bytes && lost == 0) {
+    const std::int64_t part = std::min(donor.parts_.back(), offset + bytes - end), rest = donor.capacity_ - part;
+    const Move move = move_mapping(donor.start_ + rest, start_ + end, part);
+    if (move == Move::done || !is_mapped(donor.start_ + rest, part)) donor.end_at(rest);
+    if (move == Move::refused) break;
+    if (move == Move::done) {
+      moved.push_back(part);
+      end += part;
+    } else {
+      lost = part;
     }
-    end += part;
-    donor.capacity_ -= part;
-    donor.parts_.back() -= part;
-    if (donor.parts_.back() == 0) donor.parts_.pop_back();
   }
-  if (moved.empty()) return 0;
-  cut_part_at(offset);
-  cut_part_at(end);
-  std::int64_t begin = 0;
-  auto first = parts_.begin();
-  while (begin < offset) begin += *first++;
-  auto last = first;
-  while (begin < end) begin += *last++;
-  parts_.insert(parts_.erase(first, last), moved.begin(), moved.end());
+  if (!moved.empty()) replace_parts(offset, end, moved);
+  if (lost > 0) {
+    system_moves = false;
+    give_back_end(capacity_ - end - lost);
+    end_at(end);
+  }
   return end - offset;
+}
+
+void PageBlock::give_back_end(std::int64_t bytes) noexcept {
+  if (bytes > 0) unmap(start_ + capacity_ - bytes, bytes);
+  end_at(capacity_ - bytes);
 }
 
 }  // namespace tandem

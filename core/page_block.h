@@ -36,12 +36,18 @@ class PageBlock {
 
   /// Puts pages from the end of `donor` where this block's pages from `offset` on were, which are given back, and makes
   /// the donor that much smaller: `bytes`, or as many as both have and the system moves. Returns how many. `offset` and
-  /// `bytes` are multiples of kPage. Throws Error where the system then has no memory for pages that it did not move.
+  /// `bytes` are multiples of kPage. Where the system refuses a move, and leaves open what has become of the addresses
+  /// on either side, the block on that side ends before them, and nothing is moved any more in this process.
   std::int64_t take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes);
+
+  /// Gives `bytes` back, which are a multiple of kPage. Only of blocks whose pages can be moved.
+  void give_back_end(std::int64_t bytes) noexcept;
 
  private:
   void give_back() noexcept;
   void cut_part_at(std::int64_t offset);
+  void replace_parts(std::int64_t begin, std::int64_t end, const std::vector<std::int64_t>& parts);
+  void end_at(std::int64_t capacity) noexcept;
 
   std::byte* start_ = nullptr;
   std::int64_t capacity_ = 0;

@@ -194,19 +194,22 @@ TEST_CASE("blocks keep their content while others come and go, within the bound"
   }
 }
 
-TEST_CASE("a block is whole where the system moves no pages to it") {
-  PageBlock donor(4 * kPage), block(6 * kPage);
-  fill(donor, 1);
-  fill(block, 2);
-  // There is nothing where the donor's last three pages begin.
-  REQUIRE(munmap(donor.start() + kPage, kPage) == 0);
-  CHECK(block.take_pages(donor, 2 * kPage, 3 * kPage) == 0);
-  CHECK(donor.capacity() == 4 * kPage);
-  CHECK(holds(donor, 2 * kPage, 2 * kPage, 1, 2 * kPage));
-  CHECK(holds(block, 0, 2 * kPage, 2, 0));
-  CHECK(holds(block, 5 * kPage, kPage, 2, 5 * kPage));
-  fill(block, 3);
-  CHECK(holds(block, 0, 6 * kPage, 3, 0));
+TEST_CASE("a block gives back pages from its end") {
+  PageBlock first(4 * kPage), second(4 * kPage);
+  fill(first, 1);
+  fill(second, 2);
+  REQUIRE(first.take_pages(second, kPage, 2 * kPage) == 2 * kPage);
+  first.give_back_end(2 * kPage);
+  CHECK(first.capacity() == 2 * kPage);
+  CHECK(holds(first, 0, kPage, 1, 0));
+  CHECK(holds(first, kPage, kPage, 2, 2 * kPage));
+  unsigned char state = 0;
+  CHECK(mincore(first.start() + 2 * kPage, 4096, &state) != 0);
+  // What is left is still known by its parts.
+  PageBlock next(4 * kPage);
+  CHECK(next.take_pages(first, 0, 4 * kPage) == 2 * kPage);
+  CHECK(holds(next, 0, kPage, 2, 2 * kPage));
+  CHECK(holds(next, kPage, kPage, 1, 0));
 }
 
 TEST_CASE("blocks whose pages are too small to be moved are given back") {
