@@ -53,11 +53,12 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
     fail("out of CPU memory: {} bytes asked for, {} in use: {}", bytes, in_use, largest_memory_tags(Device{}));
   }
   void* const start = block.start();
-  forbid(start, block.capacity());
+  const std::int64_t capacity = block.capacity();
+  live_blocks_.emplace(start, std::move(block));  // what can throw comes before the block is counted
+  forbid(start, capacity);
   allow(start, bytes);
-  live_bytes_ += block.capacity();
+  live_bytes_ += capacity;
   most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
-  live_blocks_.emplace(start, std::move(block));
   return start;
 }
 
@@ -109,10 +110,15 @@ void CpuAllocator::deallocate(void* block, std::int64_t bytes, std::span<const S
   keep(std::move(pages));
 }
 
-void CpuAllocator::keep(PageBlock block) {
+void CpuAllocator::keep(PageBlock block) noexcept {
   const std::int64_t capacity = block.capacity();
-  forbid(block.start(), capacity);
-  free_blocks_.emplace(capacity, std::move(block));
+  void* const start = block.start();
+  try {
+    free_blocks_.emplace(capacity, std::move(block));
+  } catch (const std::bad_alloc&) {
+    return;  // there is no memory to note it: it goes back to the system
+  }
+  forbid(start, capacity);
   cached_bytes_ += capacity;
 }
 

@@ -30,7 +30,7 @@ class CpuAllocator final : public Allocator {
   PageBlock new_block(std::int64_t bytes);
   void gather_pages(PageBlock& into, std::int64_t bytes);
   PageBlock take_largest();
-  void keep(PageBlock block);
+  void keep(PageBlock block) noexcept;
   void trim_to(std::int64_t cached_limit) noexcept;
 
   mutable std::mutex mutex_;

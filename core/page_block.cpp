@@ -83,13 +83,17 @@ std::int64_t PageBlock::capacity_for(std::int64_t bytes) { return round_up(bytes
 
 PageBlock::PageBlock(std::int64_t bytes) {
   const std::int64_t capacity = capacity_for(bytes);
-  start_ = static_cast<std::byte*>(map(capacity));
-  if (start_ == nullptr) return;
-  capacity_ = capacity;
 #ifdef TANDEM_MAPS_BLOCKS
   is_movable_ = is_large(capacity);
-  if (is_movable_) parts_ = {capacity};
+  if (is_movable_) parts_ = {capacity};  // what can throw comes before there is something to give back
 #endif
+  start_ = static_cast<std::byte*>(map(capacity));
+  if (start_ == nullptr) {
+    is_movable_ = false;
+    parts_.clear();
+    return;
+  }
+  capacity_ = capacity;
 }
 
 PageBlock::PageBlock(PageBlock&& other) noexcept { *this = std::move(other); }

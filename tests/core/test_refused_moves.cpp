@@ -9,6 +9,7 @@
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -185,12 +186,21 @@ TEST_CASE("a block has all that was asked for where the system refuses the secon
         }) == 0);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which has an operator new of its own
+#if !defined(__SANITIZE_THREAD__)  // which needs mappings itself, and has an operator new of its own
 
 namespace {
 
 /// How often it may still be asked for memory before there is none, or a negative number.
 thread_local int left = -1;
+
+std::int64_t mapped_bytes() { return status_bytes("VmSize"); }
+
+/// From now on the process has no more than it has, and `bytes`.
+void limit_memory(std::int64_t bytes) {
+  const auto most = static_cast<rlim_t>(mapped_bytes() + bytes);
+  const rlimit limit{most, most};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(99);
+}
 
 }  // namespace
 
@@ -202,6 +212,32 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t /*bytes*/) noexcept { std::free(block); }
+
+TEST_CASE("a block that cannot be noted is given back, and is in no count") {
+  constexpr std::int64_t kBytes = 256 * kMiB;
+  CHECK(exit_code_forked([] {
+          CpuAllocator allocator;
+          const std::int64_t before = mapped_bytes();
+          int failures = 0;
+          for (void* block = nullptr; block == nullptr; ++failures) {
+            left = failures;
+            try {
+              block = allocator.allocate(kBytes);
+            } catch (const std::bad_alloc&) {
+              left = -1;
+              if (mapped_bytes() > before + kBytes / 2) return 1;
+              continue;
+            }
+            left = 0;
+            allocator.deallocate(block, kBytes);  // must not throw
+            left = -1;
+          }
+          if (failures < 3) return 2;  // the parts of a block, and the list of live ones
+          if (allocator.cached_bytes() != 0 || mapped_bytes() > before + kBytes / 2) return 3;
+          limit_memory(16 * kMiB);
+          return error_of([&] { allocator.allocate(kBytes); }).find(" 0 in use") != std::string::npos ? 0 : 4;
+        }) == 0);
+}
 
 TEST_CASE("pages that could not be noted stay where they are") {
   CHECK(exit_code_forked([] {
