@@ -42,6 +42,8 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
   if (bytes < kLargeBlock) {
     const auto size = static_cast<std::size_t>(round_up(bytes, kAlignment));
     if (void* block = std::aligned_alloc(static_cast<std::size_t>(kAlignment), size)) return block;
+    release_cached();
+    if (void* block = std::aligned_alloc(static_cast<std::size_t>(kAlignment), size)) return block;
     fail("out of CPU memory: {} bytes asked for", bytes);
   }
   std::unique_lock lock(mutex_);

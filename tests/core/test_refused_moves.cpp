@@ -213,6 +213,18 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t /*bytes*/) noexcept { std::free(block); }
 
+TEST_CASE("memory that is kept goes back to the system where small blocks need it") {
+  CHECK(exit_code_forked([] {
+          CpuAllocator allocator;
+          allocator.deallocate(allocator.allocate(256 * kMiB), 256 * kMiB);
+          limit_memory(16 * kMiB);
+          const bool is_enough = error_of([&] {
+                                   for (int i = 0; i < 6'400; ++i) allocator.allocate(20 << 10);  // 125 MiB
+                                 }) == "no error";
+          return is_enough && allocator.cached_bytes() == 0 ? 0 : 1;
+        }) == 0);
+}
+
 TEST_CASE("a block that cannot be noted is given back, and is in no count") {
   constexpr std::int64_t kBytes = 256 * kMiB;
   CHECK(exit_code_forked([] {
