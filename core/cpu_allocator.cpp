@@ -145,8 +145,16 @@ PageBlock CpuAllocator::take_largest() {
   return block;
 }
 
+/// Gives back what is too much, and no more where pages can be given back by themselves.
 void CpuAllocator::trim_to(std::int64_t cached_limit) noexcept {
-  while (cached_bytes_ > std::max<std::int64_t>(cached_limit, 0)) take_largest();
+  cached_limit = std::max<std::int64_t>(cached_limit, 0);
+  while (cached_bytes_ > cached_limit) {
+    const std::int64_t excess = round_up(cached_bytes_ - cached_limit, PageBlock::kPage);
+    PageBlock largest = take_largest();
+    if (!largest.has_movable_pages() || excess >= largest.capacity()) continue;
+    largest.give_back_end(excess);
+    keep(std::move(largest));
+  }
 }
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ namespace tandem {
 /// clearing each (about 5 ms for 32 MiB). So large blocks are mapped with huge pages where the system has them and kept
 /// for reuse, best fit first. What is cached is bounded: live and cached bytes together never exceed the most that was
 /// ever live by more than one block and 1/8 of it, or 64 MiB where that is more. Where a new block would exceed that,
-/// it takes over pages of cached ones.
+/// it takes over pages of cached ones; what is still too much goes back to the system, from the largest ones.
 class CpuAllocator final : public Allocator {
  public:
   ~CpuAllocator() override;

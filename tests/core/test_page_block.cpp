@@ -212,6 +212,18 @@ TEST_CASE("a block gives back pages from its end") {
   CHECK(holds(next, kPage, kPage, 1, 0));
 }
 
+TEST_CASE("small blocks beyond the bound cost no large one") {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20, kLarge = 200 * kMiB;
+  CpuAllocator allocator;
+  allocator.deallocate(allocator.allocate(kLarge), kLarge);
+  std::vector<void*> small(80);
+  for (void*& block : small) block = allocator.allocate(kMiB);
+  // 64 MiB are to spare, and are used up.
+  CHECK(allocator.cached_bytes() == kLarge - 16 * kMiB);
+  for (void* const block : small) allocator.deallocate(block, kMiB);
+  CHECK(allocator.cached_bytes() == kLarge + 64 * kMiB);
+}
+
 TEST_CASE("blocks whose pages are too small to be moved are given back") {
   constexpr std::int64_t kMiB = std::int64_t{1} << 20, kSmall = 3 * kMiB, kLarger = 130 * kMiB;
   CpuAllocator allocator;

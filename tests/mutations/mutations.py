@@ -19,6 +19,7 @@ MUTATIONS = [
     ("core/cpu_allocator.cpp", "  trim_to(cached_limit);\n", ""),
     ("core/cpu_allocator.cpp", "if (cached_bytes_ > cached_limit) gather", "if (false) gather"),
     ("core/cpu_allocator.cpp", "donor, gathered, bytes - gathered", "donor, 0, bytes - gathered"),
+    ("core/cpu_allocator.cpp", "|| excess >= largest.capacity()", "|| true"),
     ("core/cpu_allocator.cpp", "    release_cached();\n", ""),
     ("core/page_block.cpp", "noexcept { munmap(start, static_cast<std::size_t>(capacity)); }",
      "noexcept { (void)start, (void)capacity; }"),
