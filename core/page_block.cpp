@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
@@ -77,6 +78,10 @@ bool is_mapped(void* /*start*/, std::int64_t /*bytes*/) { return true; }
 
 std::atomic<bool> system_moves = true;
 
+// Of the mappings that the system lets a process have, 65,530 by default on Linux, a quarter: others need some too.
+constexpr std::int64_t kMostParts = 16'384;
+std::atomic<std::int64_t> parts_there_are = 0;
+
 }  // namespace
 
 std::int64_t PageBlock::capacity_for(std::int64_t bytes) { return round_up(bytes, is_large(bytes) ? kPage : 4096); }
@@ -94,6 +99,7 @@ PageBlock::PageBlock(std::int64_t bytes) {
     return;
   }
   capacity_ = capacity;
+  parts_there_are += std::ssize(parts_);
 }
 
 PageBlock::PageBlock(PageBlock&& other) noexcept { *this = std::move(other); }
@@ -112,6 +118,7 @@ PageBlock::~PageBlock() { give_back(); }
 
 void PageBlock::give_back() noexcept {
   if (capacity_ > 0) unmap(start_, capacity_);
+  parts_there_are -= std::ssize(parts_);
 }
 
 /// So that one begins there.
@@ -132,11 +139,14 @@ void PageBlock::end_at(std::int64_t capacity) noexcept {
     const std::int64_t less = std::min(parts_.back(), capacity_ - capacity);
     capacity_ -= less;
     parts_.back() -= less;
-    if (parts_.back() == 0) parts_.pop_back();
+    if (parts_.back() > 0) continue;
+    parts_.pop_back();
+    --parts_there_are;
   }
 }
 
 void PageBlock::replace_parts(std::int64_t begin, std::int64_t end, const std::vector<std::int64_t>& parts) {
+  parts_there_are -= std::ssize(parts_);
   cut_part_at(begin);
   cut_part_at(end);
   std::int64_t at = 0;
@@ -145,10 +155,11 @@ void PageBlock::replace_parts(std::int64_t begin, std::int64_t end, const std::v
   auto last = first;
   while (at < end) at += *last++;
   parts_.insert(parts_.erase(first, last), parts.begin(), parts.end());
+  parts_there_are += std::ssize(parts_);
 }
 
 std::int64_t PageBlock::take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes) {
-  if (!is_movable_ || !donor.is_movable_ || !system_moves) return 0;
+  if (!is_movable_ || !donor.is_movable_ || !system_moves || parts_there_are > kMostParts) return 0;
   bytes = std::min({bytes, donor.capacity_, capacity_ - offset});
   std::vector<std::int64_t> moved;
   moved.reserve(donor.parts_.size());  // what can throw comes before the moves

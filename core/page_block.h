@@ -37,7 +37,8 @@ class PageBlock {
   /// Puts pages from the end of `donor` where this block's pages from `offset` on were, which are given back, and makes
   /// the donor that much smaller: `bytes`, or as many as both have and the system moves. Returns how many. `offset` and
   /// `bytes` are multiples of kPage. Where the system refuses a move, and leaves open what has become of the addresses
-  /// on either side, the block on that side ends before them, and nothing is moved any more in this process.
+  /// on either side, the block on that side ends before them, and nothing is moved any more in this process. Nothing is
+  /// moved either while blocks are of more parts than one process should have mappings.
   std::int64_t take_pages(PageBlock& donor, std::int64_t offset, std::int64_t bytes);
 
   /// Gives `bytes` back, which are a multiple of kPage. Only of blocks whose pages can be moved.

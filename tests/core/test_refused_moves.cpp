@@ -213,6 +213,21 @@ void* operator new(std::size_t bytes) {
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t /*bytes*/) noexcept { std::free(block); }
 
+TEST_CASE("nothing is moved while blocks are of very many parts") {
+  PageBlock first(4 * kPage), second(4 * kPage);
+  CHECK(second.take_pages(first, 0, kPage) == kPage);
+  std::vector<PageBlock> many;
+  for (int i = 0; i < 17'000; ++i) many.emplace_back(2 * kPage);
+  REQUIRE(many.back().capacity() == 2 * kPage);  // of addresses: there is nothing in them
+  CHECK(second.take_pages(first, 0, kPage) == 0);
+  many.clear();
+  CHECK(second.take_pages(first, 0, kPage) == kPage);
+  for (int i = 0; i < 17'000; ++i) {
+    PageBlock donor(2 * kPage);
+    if (second.take_pages(donor, 0, 2 * kPage) != 2 * kPage) FAIL("no move after " << i);
+  }
+}
+
 TEST_CASE("memory that is kept goes back to the system where small blocks need it") {
   CHECK(exit_code_forked([] {
           CpuAllocator allocator;

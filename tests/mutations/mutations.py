@@ -25,6 +25,7 @@ MUTATIONS = [
      "noexcept { (void)start, (void)capacity; }"),
     ("core/page_block.cpp", "MAP_FIXED_NOREPLACE", "MAP_FIXED"),
     ("core/page_block.cpp", " || !is_mapped(donor.start_ + rest, part)", ""),
+    ("core/page_block.cpp", " || parts_there_are > kMostParts", ""),
     ("core/page_block.cpp", "  cut_part_at(end);\n", ""),
     ("core/page_block.cpp", "    parts_.back() -= less;\n", ""),
     ("core/random.cpp", "const std::size_t pair = 2 * (index % 2);", "const std::size_t pair = 0;"),
