@@ -41,7 +41,11 @@ void* map(std::int64_t capacity) {
   return start + before;
 }
 
-void unmap(void* start, std::int64_t capacity) noexcept { munmap(start, static_cast<std::size_t>(capacity)); }
+void unmap(void* start, std::int64_t capacity) noexcept {
+  // The system refuses where it has as many mappings as it may, and this would make one into two.
+  if (munmap(start, static_cast<std::size_t>(capacity)) != 0)
+    madvise(start, static_cast<std::size_t>(capacity), MADV_DONTNEED);
+}
 
 /// What was mapped at `to` is given back. Where the system refuses, pages may be new there.
 Move move_mapping(void* from, void* to, std::int64_t bytes) {

@@ -186,9 +186,11 @@ TEST_CASE("a block has all that was asked for where the system refuses the secon
         }) == 0);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which needs mappings itself, and has an operator new of its own
+#if !defined(__SANITIZE_THREAD__)  // which needs mappings itself, and has munmap() and operator new of its own
 
 namespace {
+
+bool refuses_to_unmap = false;
 
 /// How often it may still be asked for memory before there is none, or a negative number.
 thread_local int left = -1;
@@ -203,6 +205,12 @@ void limit_memory(std::int64_t bytes) {
 }
 
 }  // namespace
+
+extern "C" int munmap(void* start, std::size_t bytes) noexcept {
+  if (!refuses_to_unmap) return static_cast<int>(syscall(SYS_munmap, start, bytes));
+  errno = ENOMEM;
+  return -1;
+}
 
 void* operator new(std::size_t bytes) {
   if (left == 0) throw std::bad_alloc();
@@ -226,6 +234,19 @@ TEST_CASE("nothing is moved while blocks are of very many parts") {
     PageBlock donor(2 * kPage);
     if (second.take_pages(donor, 0, 2 * kPage) != 2 * kPage) FAIL("no move after " << i);
   }
+}
+
+TEST_CASE("where the system takes no addresses back, it has the memory") {
+  std::byte* start = nullptr;
+  {
+    const PageBlock block(4 * kPage);
+    fill(block, 1);
+    start = block.start();
+    refuses_to_unmap = true;
+  }
+  refuses_to_unmap = false;
+  CHECK(is_all(start, 4 * kPage, 0));
+  REQUIRE(munmap(start, 4 * kPageSize) == 0);
 }
 
 TEST_CASE("memory that is kept goes back to the system where small blocks need it") {
