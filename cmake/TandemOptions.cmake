@@ -142,6 +142,9 @@ if(TANDEM_SANITIZE)
   target_compile_options(tandem_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-g1 ${TANDEM_SANITIZER_FLAGS} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(tandem_settings INTERFACE ${TANDEM_SANITIZER_FLAGS})
+  # Sources know the sanitizer by the macro that GCC defines; clang has __has_feature() alone.
+  target_compile_definitions(tandem_settings INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:Clang,AppleClang>>:__SANITIZE_${TANDEM_SANITIZE}__=1>)
   if(TANDEM_SANITIZE STREQUAL "ADDRESS")
     target_sources(tandem_settings INTERFACE
       $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp>)

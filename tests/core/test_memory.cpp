@@ -12,6 +12,10 @@
 #include <thread>
 #include <vector>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 using namespace tandem;
 using namespace tandem::test;
 
@@ -124,6 +128,24 @@ TEST_CASE("small blocks are not cached, and impossible sizes are errors") {
   REQUIRE_THROWS_AS(allocator.allocate(0), Error);
   REQUIRE_THROWS_AS(allocator.allocate(std::int64_t{1} << 60), Error);
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST_CASE("AddressSanitizer knows which bytes are of live blocks") {
+  CpuAllocator allocator;
+  constexpr std::int64_t kBytes = 100'000;
+  auto* const block = static_cast<std::byte*>(allocator.allocate(kBytes));
+  CHECK_FALSE(__asan_address_is_poisoned(block));
+  CHECK_FALSE(__asan_address_is_poisoned(block + kBytes - 1));
+  CHECK(__asan_address_is_poisoned(block + kBytes));
+  allocator.deallocate(block, kBytes);
+  CHECK(__asan_address_is_poisoned(block));
+  CHECK(__asan_address_is_poisoned(block + kBytes - 1));
+}
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#error "sources know the sanitizer by __SANITIZE_ADDRESS__, which cmake/TandemOptions.cmake defines"
+#endif
+#endif
 
 TEST_CASE("a device that this build lacks is an error that names it") {
   std::string text;
