@@ -5,6 +5,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/forked.h"
 #include "tests/support/memory_of.h"
+#include "tests/support/skip.h"
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -226,7 +227,7 @@ TEST_CASE("nothing is moved while blocks are of very many parts") {
   CHECK(second.take_pages(first, 0, kPage) == kPage);
   std::vector<PageBlock> many;
   for (int i = 0; i < 17'000; ++i) many.emplace_back(2 * kPage);
-  REQUIRE(many.back().capacity() == 2 * kPage);  // of addresses: there is nothing in them
+  if (many.back().capacity() == 0) return skip_test("needs 68 GB of addresses, which this system counts as memory");
   CHECK(second.take_pages(first, 0, kPage) == 0);
   many.clear();
   CHECK(second.take_pages(first, 0, kPage) == kPage);
