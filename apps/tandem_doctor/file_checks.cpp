@@ -59,6 +59,16 @@ std::vector<fs::path> tuning_files(const fs::path& folder) {
   return files;
 }
 
+/// Why no device of this machine takes what was measured: the last one's reason, which is a GPU where there is one.
+std::string tuning_problem(const std::string& file) {
+  std::string problem;
+  for (const DeviceDescription& description : list_devices()) {  // the CPU first
+    problem = train::load_tuning(file, train::tuning_machine(description.device));
+    if (problem.empty()) break;
+  }
+  return problem;
+}
+
 }  // namespace
 
 std::vector<Finding> check_data(const fs::path& folder) {
@@ -81,11 +91,10 @@ std::vector<Finding> check_data(const fs::path& folder) {
 
 std::vector<Finding> check_tuning(const fs::path& folder) {
   std::vector<Finding> findings;
-  const Device device = cuda_device_count() > 0 ? Device{DeviceType::cuda} : Device{};
   for (const fs::path& file : tuning_files(folder)) {
-    const std::string problem = train::load_tuning(file.string(), train::tuning_machine(device));
+    const std::string name = file.filename().string(), problem = tuning_problem(file.string());
     if (problem.empty())
-      findings.push_back({State::ok, "tuning", fmt::format("{} is of this machine", file.filename().string())});
+      findings.push_back({State::ok, "tuning", fmt::format("{} is of this machine", name)});
     else
       findings.push_back({State::note, "tuning", problem,
                           "train with --autotune --tuning-file FILE to measure on this machine; name another file to "

@@ -174,7 +174,8 @@ def doctor():
     """`tandem doctor` finds what is planted, and nothing where all is well."""
     found = findings(0)
     has_mpi = "TANDEM_MPIEXEC" in os.environ
-    for subject in ("build", "oneDNN", "MPI", "libpng", "GPU", "threads", "memory", "disk", "runs/", "/dev/shm"):
+    gpu = "cuda:0" if "cuda:0" in found else "GPU"  # which says that there is none
+    for subject in ("build", "oneDNN", "MPI", "libpng", gpu, "threads", "memory", "disk", "runs/", "/dev/shm"):
         check(subject in found and found[subject]["state"] != "fault", f"{subject}: {found.get(subject)}")
     text = run([TANDEM, "doctor"]).stdout
     check("no faults" in text.splitlines()[-1] and "ok     build" in text, text)
