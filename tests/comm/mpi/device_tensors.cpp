@@ -2,6 +2,7 @@
 #include "tandem/autograd/record.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tests/comm/mpi/device_groups.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -106,4 +107,19 @@ TEST_CASE("replicas with parameters on two devices are refused", "[cuda]") {
     text = error.what();
   }
   CHECK_THAT(text, ContainsText("parameter 'there' is on cuda:0, 'here' on cpu"));
+}
+
+TEST_CASE("ranks with GPUs that exchange messages are told why these share no memory", "[cuda]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto mpi = make_process_group("mpi", environment());
+  const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);
+  const auto notice_of = [&](const NativeOptions& options) {
+    return make_native_backend(mpi->place(), one_host, comm::detail::make_mpi_transport(), options)->notice();
+  };
+  CHECK(notice_of({.all_reduce = "ring", .shared_memory = false, .device = kGpu}) ==
+        "tensors of GPUs go through host memory: ranks exchange messages by algorithm ring");
+  CHECK(agreed_error_of([] {
+          make_native_group({.shared_memory = false, .device = kGpu, .device_copies = DeviceCopies::on});
+        }) == "TANDEM_CUDA_IPC=on: ranks exchange messages by algorithm by-cost");
+  CHECK(notice_of({.all_reduce = "ring", .shared_memory = false}).empty());
 }

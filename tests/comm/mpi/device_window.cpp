@@ -324,21 +324,6 @@ TEST_CASE("several groups between GPUs have works under way at once, in differen
   CHECK(are_same(on_host<float>(c), reduced_elements<float>(part->size(), 9, 3000, ReduceOp::sum)));
 }
 
-TEST_CASE("ranks with GPUs that exchange messages are told why these share no memory", "[cuda][device window]") {
-  if (!has_gpu() || environment().size() == 1) return;
-  const auto mpi = make_process_group("mpi", environment());
-  const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);
-  const auto notice_of = [&](const NativeOptions& options) {
-    return make_native_backend(mpi->place(), one_host, comm::detail::make_mpi_transport(), options)->notice();
-  };
-  CHECK(notice_of({.all_reduce = "ring", .shared_memory = false, .device = kGpu}) ==
-        "tensors of GPUs go through host memory: ranks exchange messages by algorithm ring");
-  CHECK(agreed_error_of([] {
-          make_native_group({.shared_memory = false, .device = kGpu, .device_copies = DeviceCopies::on});
-        }) == "TANDEM_CUDA_IPC=on: ranks exchange messages by algorithm by-cost");
-  CHECK(notice_of({.all_reduce = "ring", .shared_memory = false}).empty());
-}
-
 TEST_CASE("GPUs that share memory move tensors of several segments of the usual size",
           "[cuda][device window][.][large]") {
   if (!has_gpu() || environment().size() == 1) return;
