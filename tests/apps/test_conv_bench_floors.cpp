@@ -57,6 +57,8 @@ TEST_CASE("conv_bench: operations are those that are done") {
   // F(4x4, 3x3): 36 products for 16 outputs in place of 144, in every pass.
   CHECK(done(layer, ConvImpl::fused, Pass::forward) == by_definition / 4);
   CHECK(done(layer, ConvImpl::fused, Pass::both) == 3 * by_definition / 4);
+  // Of 7 x 7 outputs the last tile in each direction leaves out one of six frequencies: 121 products for 49 outputs.
+  CHECK(done(parse_shape("2,16,7,7,32,3,3,1,1").layer, ConvImpl::fused, Pass::forward) == 2.0 * 2 * 121 * 32 * 16);
   const BenchLayer strided = parse_shape("2,16,16,16,32,3,3,2,1").layer;
   CHECK(done(strided, ConvImpl::fused, Pass::forward) ==
         by_definition / 4);  // a quarter of the outputs, all of it done

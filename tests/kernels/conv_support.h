@@ -102,10 +102,13 @@ inline bool equal(const Tensor& a, const Tensor& b) {
 
 /// Shapes that end tiles, vectors, panels and images in every way.
 inline std::vector<ConvCase> winograd_cases() {
-  return {square_case(2, 16, 8, 8, 32, 3, 1), square_case(1, 33, 7, 5, 20, 3, 1),  square_case(3, 16, 4, 4, 16, 3, 0),
-          square_case(2, 17, 6, 9, 48, 3, 2), square_case(5, 32, 2, 2, 32, 3, 1),  square_case(1, 64, 13, 3, 33, 3, 1),
-          square_case(1, 5, 3, 3, 3, 3, 0),   square_case(2, 1, 5, 6, 1, 3, 1),    square_case(40, 16, 8, 8, 16, 3, 1),
-          square_case(1, 16, 1, 1, 16, 3, 1), square_case(1, 40, 28, 28, 24, 3, 1)};
+  return {square_case(2, 16, 8, 8, 32, 3, 1), square_case(1, 33, 7, 5, 20, 3, 1), square_case(3, 16, 4, 4, 16, 3, 0),
+          square_case(2, 17, 6, 9, 48, 3, 2), square_case(5, 32, 2, 2, 32, 3, 1), square_case(1, 64, 13, 3, 33, 3, 1),
+          square_case(1, 5, 3, 3, 3, 3, 0), square_case(2, 1, 5, 6, 1, 3, 1), square_case(40, 16, 8, 8, 16, 3, 1),
+          square_case(1, 16, 1, 1, 16, 3, 1), square_case(1, 40, 28, 28, 24, 3, 1),
+          // Several blocks of tiles, which the edges cut on the right, below, both ways and not at all.
+          square_case(70, 16, 7, 7, 16, 3, 1), square_case(60, 17, 6, 5, 16, 3, 1),
+          square_case(150, 16, 3, 3, 16, 3, 1), square_case(80, 16, 1, 7, 16, 3, 1)};
 }
 
 inline std::vector<ConvCase> direct_cases() {

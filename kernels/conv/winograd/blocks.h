@@ -14,21 +14,65 @@ using simd::kLanes;
 
 constexpr std::int64_t blocks_of(std::int64_t channels) { return (channels + kLanes - 1) / kLanes; }
 
-/// The output tiles of all images, kOutputs x kOutputs each, in one sequence.
-template <int kOutputs>
-struct Tiles {
-  std::int64_t down, across, count;
+/// The frequencies of a tile that go into its outputs: all, or all but those of the last row or column.
+struct Reach {
+  bool last_row = true, last_column = true;
+};
 
+/// The output tiles of all images, kOutputs x kOutputs each, in one sequence.
+///
+/// A tile that the lower edge cuts does not need its last row of frequencies, as the products there go into its last
+/// row of outputs alone; at the right edge the same is true of columns. So that each frequency is multiplied for one
+/// range of tiles, these come in four parts: cut on the right, whole, cut below, and cut both ways.
+template <int kOutputs>
+class Tiles {
+ public:
   explicit Tiles(const ConvGeometry& g)
-      : down((g.p + kOutputs - 1) / kOutputs), across((g.q + kOutputs - 1) / kOutputs), count(g.n * down * across) {}
+      : rows_(g.p / kOutputs),
+        columns_(g.q / kOutputs),
+        cut_rows_(g.p % kOutputs > 0),
+        cut_columns_(g.q % kOutputs > 0) {
+    const std::int64_t in_image[kParts] = {rows_ * cut_columns_, rows_ * columns_, cut_rows_ * columns_,
+                                           cut_rows_ * cut_columns_};
+    for (int part = 0; part < kParts; ++part) first_[part + 1] = first_[part] + g.n * in_image[part];
+  }
+
+  std::int64_t count() const { return first_[kParts]; }
 
   struct Place {
     std::int64_t image, row, column;  // row and column of the tile's first output pixel
+    Reach reach;
   };
   Place place(std::int64_t tile) const {
-    const std::int64_t in_image = tile % (down * across);
-    return {tile / (down * across), in_image / across * kOutputs, in_image % across * kOutputs};
+    int part = 0;
+    while (tile >= first_[part + 1]) ++part;
+    const bool below = part >= 2, right = part == 0 || part == 3;
+    const std::int64_t rows = below ? 1 : rows_, columns = right ? 1 : columns_;
+    const std::int64_t in_part = tile - first_[part], in_image = in_part % (rows * columns);
+    return {.image = in_part / (rows * columns),
+            .row = (below ? rows_ : in_image / columns) * kOutputs,
+            .column = (right ? columns_ : in_image % columns) * kOutputs,
+            .reach = {.last_row = !below, .last_column = !right}};
   }
+
+  struct Range {
+    std::int64_t begin, end;
+    std::int64_t count() const { return end - begin; }
+  };
+  /// Those of tiles [begin, end) that need frequency `row`, `column`.
+  Range needing(int row, int column, std::int64_t begin, std::int64_t end) const {
+    constexpr int kLast = kOutputs + 1;
+    const std::int64_t from = column == kLast ? first_[1] : 0;
+    const std::int64_t to = row == kLast ? first_[2] : column == kLast ? first_[3] : count();
+    begin = std::min(std::max(begin, from), end);
+    return {begin, std::max(begin, std::min(end, to))};
+  }
+
+ private:
+  static constexpr int kParts = 4;
+  std::int64_t rows_, columns_;          // of whole tiles in an image
+  std::int64_t cut_rows_, cut_columns_;  // 1 where there is a row or column of tiles that are cut
+  std::int64_t first_[kParts + 1] = {};  // tile of each part, and behind the last
 };
 
 /// Transformed values of up to `tiles` tiles, as [frequency][channel block][tile][lane]. One tile and one frequency
@@ -95,21 +139,39 @@ struct Patch {
   }
 };
 
-/// Stores one transformed tile: out[i][j] goes to frequency i * kSize + j.
-template <int kSize>
-[[gnu::always_inline]] inline void scatter(const Vec (&values)[kSize][kSize], float* to, std::int64_t frequency) {
+/// Calls visit(row, column) for the frequencies of a tile that are within `reach`.
+template <int kSize, typename Visit>
+[[gnu::always_inline]] inline void for_each_frequency(Reach reach, Visit&& visit) {
+  constexpr int kLast = kSize - 1;
 #pragma GCC unroll 8
-  for (int i = 0; i < kSize; ++i)
+  for (int i = 0; i < kLast; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < kSize; ++j) simd::store(to + (i * kSize + j) * frequency, values[i][j]);
+    for (int j = 0; j < kLast; ++j) visit(i, j);
+  if (reach.last_row)
+#pragma GCC unroll 8
+    for (int j = 0; j < kLast; ++j) visit(kLast, j);
+  if (reach.last_column)
+#pragma GCC unroll 8
+    for (int i = 0; i < kLast; ++i) visit(i, kLast);
+  if (reach.last_row && reach.last_column) visit(kLast, kLast);
 }
 
+/// Stores one transformed tile: values[i][j] goes to frequency i * kSize + j. Frequencies out of reach are left as they
+/// are.
 template <int kSize>
-[[gnu::always_inline]] inline void gather(const float* from, std::int64_t frequency, Vec (&values)[kSize][kSize]) {
+[[gnu::always_inline]] inline void scatter(const Vec (&values)[kSize][kSize], float* to, std::int64_t frequency,
+                                           Reach reach = {}) {
+  for_each_frequency<kSize>(reach, [&](int i, int j) { simd::store(to + (i * kSize + j) * frequency, values[i][j]); });
+}
+
+/// The other way round; frequencies out of reach are zero.
+template <int kSize>
+[[gnu::always_inline]] inline void gather(const float* from, std::int64_t frequency, Vec (&values)[kSize][kSize],
+                                          Reach reach = {}) {
 #pragma GCC unroll 8
-  for (int i = 0; i < kSize; ++i)
-#pragma GCC unroll 8
-    for (int j = 0; j < kSize; ++j) values[i][j] = simd::load(from + (i * kSize + j) * frequency);
+  for (int i = 0; i < kSize; ++i) values[i][kSize - 1] = values[kSize - 1][i] = Vec{};
+  for_each_frequency<kSize>(reach,
+                            [&](int i, int j) { values[i][j] = simd::load(from + (i * kSize + j) * frequency); });
 }
 
 }  // namespace tandem::kernels::winograd

@@ -20,14 +20,22 @@ inline std::int64_t tiles_per_block(std::int64_t floats_per_tile) {
                                   kMostTiles);
 }
 
-/// Products per channel pair and image with output tiles of this size.
-constexpr std::int64_t products_per_image(const ConvGeometry& g, std::int64_t outputs) {
-  return ((g.p + outputs - 1) / outputs) * ((g.q + outputs - 1) / outputs) * (outputs + 2) * (outputs + 2);
+/// Frequencies of all tiles side by side, in one dimension of so many pixels. A tile that the edge cuts leaves out its
+/// last.
+constexpr std::int64_t frequencies_along(std::int64_t pixels, std::int64_t outputs) {
+  return pixels / outputs * (outputs + 2) + (pixels % outputs > 0 ? outputs + 1 : 0);
 }
 
-/// F(4x4,3x3) rather than F(2x2,3x3): true unless the image is so small that it would fill a fraction of a tile.
+/// Products per channel pair and image with output tiles of this size.
+constexpr std::int64_t products_per_image(const ConvGeometry& g, std::int64_t outputs) {
+  return frequencies_along(g.p, outputs) * frequencies_along(g.q, outputs);
+}
+
+/// F(4x4,3x3) rather than F(2x2,3x3): true unless the image is so small that it would fill a fraction of a tile. In one
+/// or two rows or columns of outputs the larger tile may save a product or two, and costs more: it has more than twice
+/// as many frequencies of the weights.
 constexpr bool prefers_large_tiles(const ConvGeometry& g) {
-  return products_per_image(g, 4) <= products_per_image(g, 2);
+  return g.p > 2 && g.q > 2 && products_per_image(g, 4) <= products_per_image(g, 2);
 }
 
 /// 3x3 kernels with unit stride and dilation, no groups.

@@ -9,8 +9,9 @@ namespace tandem::kernels::winograd {
 /// Outputs of this size are stored past the caches, which saves reading the lines first.
 inline constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
 
-/// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place i of `out`.
-/// d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros` holds g.c zeros.
+/// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place i of `out`, as far as its
+/// frequencies are needed. d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros`
+/// holds g.c zeros.
 template <int kOutputs, bool kMasked, typename T>
 void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask, const T* zeros, std::int64_t begin,
                      std::int64_t end, const TileBuffer& out) {
@@ -24,7 +25,7 @@ void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask
       Vec pixels[Maps::kSize][Maps::kSize], mapped[Maps::kSize][Maps::kSize];
       patch.template load<kMasked>(channel, g.c, mask, pixels);
       transform<typename Maps::Input>(pixels, mapped);
-      scatter(mapped, to, out.frequency);
+      scatter(mapped, to, out.frequency, at.reach);
     }
   }
 }
@@ -52,7 +53,7 @@ void transform_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const T
       float* const total = bias_sums + channel - k_begin;
       simd::store(total, simd::load(total) + sum);
       transform<typename Maps::Gradient>(pixels, mapped);
-      scatter(mapped, to, out.frequency);
+      scatter(mapped, to, out.frequency, at.reach);
     }
   }
 }
@@ -82,7 +83,7 @@ void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_
     const float* products = from.data + (tile - begin) * kLanes;
     for (std::int64_t channel = 0; channel < g.k; channel += kLanes, products += from.block) {
       Vec values[Maps::kSize][Maps::kSize], pixels[kOutputs][kOutputs];
-      gather(products, from.frequency, values);
+      gather(products, from.frequency, values, at.reach);
       transform<typename Maps::Output>(values, pixels);
       const std::int64_t left = std::min<std::int64_t>(kLanes, g.k - channel);
       Vec bias{};

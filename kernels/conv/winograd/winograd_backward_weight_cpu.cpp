@@ -92,14 +92,14 @@ class WeightGradient {
   }
 
  private:
-  static constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
+  static constexpr int kSize = Transforms<kOutputs>::kSize, kFrequencies = kSize * kSize;
 
   /// A part's sums for one range of outputs; `own` is the thread's memory.
   void sum_tiles(std::int64_t part, std::int64_t range, float* own, float* du, double* bias) const {
     const std::int64_t blocks = blocks_of(g_.k);
     const std::int64_t k_begin = blocks * range / cut_.ranges * kLanes;
     const std::int64_t k_end = std::min(g_.k, blocks * (range + 1) / cut_.ranges * kLanes);
-    const std::int64_t begin = tiles_.count * part / cut_.parts, end = tiles_.count * (part + 1) / cut_.parts;
+    const std::int64_t begin = tiles_.count() * part / cut_.parts, end = tiles_.count() * (part + 1) / cut_.parts;
     const TileBuffer v(own, c_blocks_, per_block_);
     const TileBuffer wy(own + v.frequency * kFrequencies, range_blocks_, per_block_);
     float* const bias_sums = wy.data + wy.frequency * kFrequencies;
@@ -114,9 +114,14 @@ class WeightGradient {
         transform(g_, grad_y_, zeros_.data(), tile, stop, k_begin, k_end, wy.from(tile - first), bias_sums);
         for (std::int64_t k = k_begin; k < k_end; ++k) bias[k] += static_cast<double>(bias_sums[k - k_begin]);
       }
-      for (std::int64_t f = 0; f < kFrequencies; ++f)
-        multiply(wy.data + f * wy.frequency, wy.block, v.data + f * v.frequency, v.block, last - first,
-                 blocks_of(k_end - k_begin), du + f * layout_.frequency + k_begin * kLanes, first > begin);
+      for (int f = 0; f < kFrequencies; ++f) {
+        const auto needing = tiles_.needing(f / kSize, f % kSize, first, last);
+        if (needing.count() == 0 && first > begin) continue;  // else the sums begin as zeros
+        const std::int64_t place = (needing.begin - first) * kLanes;
+        multiply(wy.data + f * wy.frequency + place, wy.block, v.data + f * v.frequency + place, v.block,
+                 needing.count(), blocks_of(k_end - k_begin), du + f * layout_.frequency + k_begin * kLanes,
+                 first > begin);
+      }
     }
   }
 
@@ -139,7 +144,7 @@ class WeightGradient {
   const WeightGradientBuffer layout_{g_};
   const std::int64_t c_blocks_ = blocks_of(g_.c);
   const std::int64_t part_floats_ = layout_.frequency * kFrequencies;
-  const Cut cut_{g_, tiles_.count, part_floats_* std::int64_t{sizeof(float)}};
+  const Cut cut_{g_, tiles_.count(), part_floats_* std::int64_t{sizeof(float)}};
   const std::int64_t range_blocks_ = (blocks_of(g_.k) + cut_.ranges - 1) / cut_.ranges;
   const std::int64_t per_block_ = tiles_per_block((c_blocks_ + blocks_of(g_.k)) * kLanes * kFrequencies);
   const std::int64_t own_floats_ = TileBuffer::floats(c_blocks_, per_block_, kFrequencies) +

@@ -34,17 +34,23 @@ struct ProductTile {
 using ProductFunction = void (*)(const TileBuffer&, const float*, const WeightBuffer&, const float*, float*,
                                  std::int64_t);
 
-void multiply(const TileBuffer& v, const WeightBuffer& layout, const float* u, std::int64_t tiles,
-              std::int64_t frequencies, const TileBuffer& m) {
-  for (std::int64_t f = 0; f < frequencies; ++f)
+/// For tiles [begin, end), the first of which is at place 0 of v and m.
+template <int kOutputs>
+void multiply(const Tiles<kOutputs>& tiles, std::int64_t begin, std::int64_t end, const TileBuffer& v,
+              const WeightBuffer& layout, const float* u, const TileBuffer& m) {
+  constexpr int kSize = Transforms<kOutputs>::kSize;
+  for (int f = 0; f < kSize * kSize; ++f) {
+    const auto needing = tiles.needing(f / kSize, f % kSize, begin, end);
+    const std::int64_t place = (needing.begin - begin) * kLanes;
     for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
       const float* b = u + f * layout.frequency + panel * layout.depth * kPanel;
-      float* c = m.data + f * m.frequency + panel * tiling::kPanelVectors * m.block;
-      tiling::for_each_row_tile(tiles, [&](std::int64_t first, std::int64_t rows) {
+      float* c = m.data + f * m.frequency + panel * tiling::kPanelVectors * m.block + place;
+      tiling::for_each_row_tile(needing.count(), [&](std::int64_t first, std::int64_t rows) {
         const auto product = tiling::kKernelByRows<ProductFunction, ProductTile>[static_cast<std::size_t>(rows - 1)];
-        product(v, v.data + f * v.frequency + first * kLanes, layout, b, c + first * kLanes, m.block);
+        product(v, v.data + f * v.frequency + place + first * kLanes, layout, b, c + first * kLanes, m.block);
       });
     }
+  }
 }
 
 /// Runs the convolution `g` of x; kFlipped as in transform_weight.
@@ -56,7 +62,7 @@ void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, con
   const WeightBuffer layout(g);
   const std::int64_t c_blocks = blocks_of(g.c), k_blocks = layout.panels * tiling::kPanelVectors;
   const std::int64_t per_block = tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies);
-  const std::int64_t blocks = (tiles.count + per_block - 1) / per_block;
+  const std::int64_t blocks = (tiles.count() + per_block - 1) / per_block;
   const std::int64_t v_floats = TileBuffer::floats(c_blocks, per_block, kFrequencies);
   const std::int64_t m_floats = TileBuffer::floats(k_blocks, per_block, kFrequencies);
 
@@ -71,12 +77,12 @@ void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, con
   for_each_task(blocks, workers, [&](std::int64_t block, std::int64_t worker) {
     float* own = buffers.data() + worker * (v_floats + m_floats);
     const TileBuffer v(own, c_blocks, per_block), m(own + v_floats, k_blocks, per_block);
-    const std::int64_t begin = block * per_block, end = std::min(tiles.count, begin + per_block);
+    const std::int64_t begin = block * per_block, end = std::min(tiles.count(), begin + per_block);
     if (x_mask != nullptr)
       transform_input<kOutputs, true>(g, x, x_mask, zeros.data(), begin, end, v);
     else
       transform_input<kOutputs, false>(g, x, nullptr, zeros.data(), begin, end, v);
-    multiply(v, layout, u.data(), end - begin, kFrequencies, m);
+    multiply(tiles, begin, end, v, layout, u.data(), m);
     transform_output<kOutputs>(g, m, begin, end, epilogue, y);
   });
 }
