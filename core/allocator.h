@@ -28,7 +28,8 @@ class Allocator {
   /// Bytes kept for later use but in no storage.
   virtual std::int64_t cached_bytes() const = 0;
 
-  /// Gives cached blocks back to the system. Waits for all work of a GPU.
+  /// Gives cached blocks back to the system, and the memory of CUDA graphs, which their next launches take anew. Waits
+  /// for all work of a GPU.
   virtual void release_cached() noexcept = 0;
 };
 

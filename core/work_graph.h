@@ -31,11 +31,14 @@ class WorkGraph {
   /// before, so that nothing is left to be loaded or made; it waits for nothing, copies from and to no host memory, and
   /// takes no pinned memory. Device memory that it takes belongs to the graph: it frees all of it, and none that was
   /// there before. Another stream takes part once it waits for an event that was recorded by then; the current stream
-  /// waits for it in the end. Throws Error where that does not hold, or where can_record() is false.
+  /// waits for it in the end. Throws Error where that does not hold, where there is no memory for the graph, which is
+  /// taken now, or where can_record() is false.
   WorkGraph(Device device, const std::function<void()>& work);
 
   /// Enqueues all that was recorded on the current stream of the device, and does what with_each_launch() was given;
   /// the tensors it works on must still live. Two launches never overlap, whatever their streams.
+  /// Allocator::release_cached() takes the graph's memory away between launches: the next one takes some, and throws
+  /// Error where there is none.
   void launch() const;
 
   /// The cudaGraphExec_t.

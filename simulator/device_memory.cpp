@@ -25,7 +25,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kGap = 256;  // between allocations, so that running over an end is seen
 constexpr int kMaxDevices = 8;
 
-std::int64_t allocations_until_failure = 0;
+std::int64_t allocations_until_failure = 0, failures_in_a_row = 0;
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -241,9 +241,16 @@ void make_unusable(void* start, std::size_t bytes) {
 
 }  // namespace
 
-void fail_allocation(std::int64_t nth) { allocations_until_failure = nth; }
+void fail_allocation(std::int64_t nth, std::int64_t times) {
+  allocations_until_failure = nth;
+  failures_in_a_row = times;
+}
 
-bool allocation_fails() { return allocations_until_failure > 0 && --allocations_until_failure == 0; }
+bool allocation_fails() {
+  if (allocations_until_failure == 0 || --allocations_until_failure > 0) return false;
+  if (--failures_in_a_row > 0) allocations_until_failure = 1;
+  return true;
+}
 
 void* allocate_device_memory(int device, std::size_t bytes) {
   if (allocation_fails()) return nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 struct CUgraph_st {
@@ -16,7 +17,7 @@ struct CUgraphExec_st {
   /// launch is ordered after the one before, so that they order nothing beyond what the nodes do.
   std::vector<tandem::simulator::StreamState*> branches;
   tandem::simulator::Clock launched;  // all launches so far
-  bool has_memory = false;            // which the first launch takes; here it has been there since the capture
+  bool has_memory = false;            // of its own; here there is always some, since the capture
 };
 
 namespace tandem::simulator {
@@ -24,6 +25,19 @@ namespace tandem::simulator {
 namespace {
 
 std::vector<GraphNode> copies_of(const GraphWork& work) { return {work.nodes.begin(), work.nodes.end()}; }
+
+std::set<cudaGraphExec_t>& executables() {
+  static std::set<cudaGraphExec_t> all;
+  return all;
+}
+
+/// What an upload takes, or else the next launch: the memory of the graph's nodes.
+cudaError_t take_memory(CUgraphExec_st& executable) {
+  if (executable.has_memory || executable.work->blocks.empty()) return cudaSuccess;
+  if (allocation_fails()) return cudaErrorMemoryAllocation;
+  executable.has_memory = true;
+  return cudaSuccess;
+}
 
 }  // namespace
 
@@ -103,6 +117,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
     made->branches.push_back(&timeline().make_stream(work.devices[i], false));
   ++work.executables;
   *executable = made.release();
+  executables().insert(*executable);
   return cudaSuccess;
 }
 
@@ -116,7 +131,8 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
   StreamState& state = state_of(stream);
   if (state.capture != nullptr)
     return note(invalidate(*state.capture, cudaErrorStreamCaptureUnsupported, "cudaGraphUpload"));
-  return note(check_stream(state, "cudaGraphUpload", 0));
+  if (const cudaError_t status = check_stream(state, "cudaGraphUpload", 0); status != cudaSuccess) return note(status);
+  return note(take_memory(*executable));
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
@@ -134,10 +150,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (GraphBlock* const block = graph_block(start); !block->freed_inside) left.push_back(block);
   if (std::any_of(left.begin(), left.end(), [](const GraphBlock* block) { return block->live; }))
     return note(cudaErrorInvalidValue);
-  if (!executable->has_memory && !work->blocks.empty()) {
-    if (allocation_fails()) return note(cudaErrorMemoryAllocation);
-    executable->has_memory = true;
-  }
+  if (const cudaError_t status = take_memory(*executable); status != cudaSuccess) return note(status);
   for (GraphBlock* const block : left) block->live = true;
 
   state.clock.merge(executable->launched);
@@ -161,6 +174,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   if (executable == nullptr) return note(cudaErrorInvalidValue);
   const std::lock_guard lock(runtime_mutex());
   --executable->work->executables;
+  executables().erase(executable);
   delete executable;  // launches that are under way go on
   return cudaSuccess;
 }
@@ -169,5 +183,15 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   if (graph == nullptr) return note(cudaErrorInvalidValue);
   const std::lock_guard lock(runtime_mutex());
   delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  const std::lock_guard lock(runtime_mutex());
+  if (!device_exists(device)) return note(cudaErrorInvalidDevice);
+  if (const cudaError_t status = check_waiting("cudaDeviceGraphMemTrim", 0); status != cudaSuccess) return note(status);
+  timeline().synchronize_all();  // CUDA leaves the memory of graphs that run; here none does
+  for (const cudaGraphExec_t executable : executables())
+    if (executable->work->devices.front() == device) executable->has_memory = false;
   return cudaSuccess;
 }

@@ -48,8 +48,8 @@ struct Settings {
 /// A value that is none of these throws std::runtime_error.
 Settings& settings();
 
-/// Lets the `nth` device allocation from now on fail (1: the next one); 0: none. The first launch of a graph that has
-/// memory is one.
-void fail_allocation(std::int64_t nth);
+/// Lets `times` device allocations fail, the first of them the `nth` from now on (1: the next one); 0: none. A graph
+/// that has memory takes it at its upload, or where there was none at its launch: that is one allocation.
+void fail_allocation(std::int64_t nth, std::int64_t times = 1);
 
 }  // namespace tandem::simulator

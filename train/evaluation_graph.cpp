@@ -27,7 +27,8 @@ EvaluationGraph::EvaluationGraph(layers::Module& model, Scoring scoring, CudaGra
 }
 
 void EvaluationGraph::refuse(std::string_view reason) {
-  if (!is_cancelled()) cancel(reason);
+  if (is_cancelled()) return require_recordable();
+  cancel(reason);
 }
 
 void EvaluationGraph::start() {

@@ -64,7 +64,6 @@ void RecordedWork::note_dropped(std::string_view reason) {
   kernels::notice(fmt::format("CUDA graph: off from here on, {} cannot be recorded: {}", subject_, reason));
 }
 
-/// Throws where nothing is recorded any more, and the program wants all to be.
 void RecordedWork::require_recordable() const {
   if (mode_ != CudaGraph::on || !is_cancelled()) return;
   fail("CUDA graph: {} cannot be recorded: {}", subject_, final_reason_);

@@ -60,6 +60,8 @@ class RecordedWork {
 
   /// From here on nothing is recorded, for this reason; an Error with CudaGraph::on.
   void cancel(std::string_view reason);
+  /// Throws that Error where nothing is recorded any more, and the program wants all to be.
+  void require_recordable() const;
   /// Whether the batch has the shapes of those that are recorded.
   bool has_recorded_shapes(const data::Batch& batch) const {
     return data::DeferredBatch(batch).is_like(fixed_.tensors);
@@ -91,7 +93,6 @@ class RecordedWork {
   bool is_ready(data::DeferredBatch& batch, std::int64_t examples);
   std::string try_to_record(const Work& work);
   void note_dropped(std::string_view reason);
-  void require_recordable() const;
 
   layers::Module& model_;
   CudaGraph mode_;

@@ -56,7 +56,8 @@ class DeviceAllocator final : public Allocator {
   void release_cached() noexcept override {
     if (is_recording()) return;  // it waits
     const bool failed = cudaSetDevice(device_.index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess ||
-                        cudaMemPoolTrimTo(pool_, 0) != cudaSuccess;
+                        cudaMemPoolTrimTo(pool_, 0) != cudaSuccess ||
+                        cudaDeviceGraphMemTrim(device_.index) != cudaSuccess;  // that of graphs is in no pool of ours
     if (failed) cudaGetLastError();
   }
 

@@ -56,12 +56,10 @@ class Capture {
   cudaGraph_t graph_ = nullptr;
 };
 
-}  // namespace
-
-std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
-                                   std::vector<std::function<void()>>& actions) {
+/// What was recorded, to be launched. Nothing of the recording goes on behind it.
+std::shared_ptr<void> record(cudaStream_t stream, const std::function<void()>& work,
+                             std::vector<std::function<void()>>& actions) {
   RecordingScope recording;
-  const cudaStream_t stream = cuda::current_stream(device);
   Capture capture(stream, recording);
   work();
   recording.free_counters(stream);
@@ -73,17 +71,35 @@ std::shared_ptr<void> record_graph(Device device, const std::function<void()>& w
   return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
 
-void launch_graph(Device device, void* graph) {
-  const auto launch = [&] {
-    return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device));
-  };
-  cudaError_t status = launch();
-  if (status == cudaErrorMemoryAllocation) {  // the first one takes the memory of the graph, which our pool may hold
+/// Makes a call by which a graph takes its memory; once more with what our pool and other graphs hold where there is no
+/// other.
+template <typename Call>
+void take_memory(Device device, const char* name, const Call& call) {
+  cudaError_t status = call();
+  if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     allocator_for(device).release_cached();
-    status = launch();
+    status = call();
   }
-  throw_if_failed(status, "cudaGraphLaunch", std::source_location::current());
+  if (status != cudaSuccess) cudaGetLastError();  // the next launch must not be blamed
+  throw_if_failed(status, name, std::source_location::current());
+}
+
+}  // namespace
+
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
+                                   std::vector<std::function<void()>>& actions) {
+  const cudaStream_t stream = cuda::current_stream(device);
+  std::shared_ptr<void> graph = record(stream, work, actions);
+  // Else the first launch would take the memory: too late for those that must agree on the recording.
+  take_memory(device, "cudaGraphUpload",
+              [&] { return cudaGraphUpload(static_cast<cudaGraphExec_t>(graph.get()), stream); });
+  return graph;
+}
+
+void launch_graph(Device device, void* graph) {
+  take_memory(device, "cudaGraphLaunch",
+              [&] { return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)); });
 }
 
 }  // namespace tandem::cuda

@@ -255,6 +255,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaDeviceGraphMemTrim(int device);
 
 // Functions of the driver API; here cuTensorMapEncodeTiled (cuda.h).
 enum cudaDriverEntryPointQueryResult {

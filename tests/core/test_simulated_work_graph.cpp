@@ -129,21 +129,56 @@ TEST_CASE("recorded work that finds no memory says so, and does not wait for any
   CHECK(steps.to.to_vector<float>()[3] == -1.5F);
 }
 
-TEST_CASE("the first launch has what the allocator keeps where there is no other memory for the graph", "[cuda]") {
+TEST_CASE("a graph has what the allocator keeps where there is no other memory for it", "[cuda]") {
   if (!has_gpu()) return;
   const Steps steps;
-  const WorkGraph graph(kGpu, steps);
   (void)on_gpu({1000});
   synchronize(kGpu);
   CHECK(allocator_for(kGpu).cached_bytes() > 0);
-  simulator::fail_allocation(1);
-  graph.launch();
+  const WorkGraph graph(kGpu, [&] {
+    steps();
+    simulator::fail_allocation(1);
+  });
   CHECK(allocator_for(kGpu).cached_bytes() == 0);
-  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
   simulator::fail_allocation(1);
   graph.launch();  // takes none
-  CHECK(allocator_for(kGpu).cached_bytes() == 0);
   simulator::fail_allocation(0);
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+}
+
+TEST_CASE("a graph that finds no memory is an error of its recording, not of its launch", "[cuda]") {
+  if (!has_gpu()) return;
+  const Steps steps;
+  int actions = 0;
+  CHECK_THAT(error_of([&] {
+               WorkGraph(kGpu, [&] {
+                 steps();
+                 WorkGraph::with_each_launch([&] { ++actions; });
+                 simulator::fail_allocation(1, 2);
+               });
+             }),
+             ContainsText("cudaGraphUpload") && ContainsText("cudaErrorMemoryAllocation"));
+  CHECK(actions == 0);
+  const WorkGraph graph(kGpu, steps);
+  graph.launch();
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+}
+
+TEST_CASE("memory of graphs is given back with what the allocator keeps, and taken anew by the next launch", "[cuda]") {
+  if (!has_gpu()) return;
+  const Steps steps;
+  const WorkGraph graph(kGpu, steps);
+  graph.launch();
+  allocator_for(kGpu).release_cached();
+  simulator::fail_allocation(1, 2);
+  CHECK_THAT(error_of([&] { graph.launch(); }),
+             ContainsText("cudaGraphLaunch") && ContainsText("cudaErrorMemoryAllocation"));
+  simulator::fail_allocation(1);
+  graph.launch();  // once more, behind what it releases
+  simulator::fail_allocation(1);
+  graph.launch();  // takes none
+  simulator::fail_allocation(0);
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
 }
 
 TEST_CASE("an error of a call that could not throw shows at the end of a recording, with its reason", "[cuda]") {
