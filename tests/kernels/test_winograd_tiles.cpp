@@ -35,6 +35,7 @@ void check_tiles(const ConvGeometry& g) {
   INFO(g.n << " images of " << g.p << " x " << g.q << " outputs, tiles of " << kOutputs);
   constexpr int kSize = kOutputs + 2;
   const winograd::Tiles<kOutputs> tiles(g);
+  const winograd::ProductsPerImage products(g, kOutputs);
 
   // Each tile of each image comes once, and only one that an edge cuts leaves out frequencies.
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> places;
@@ -42,8 +43,8 @@ void check_tiles(const ConvGeometry& g) {
     const auto at = tiles.place(tile);
     REQUIRE((at.image >= 0 && at.image < g.n && at.row >= 0 && at.row < g.p && at.column >= 0 && at.column < g.q));
     REQUIRE((at.row % kOutputs == 0 && at.column % kOutputs == 0));
-    CHECK(at.reach.last_row == (at.row + kOutputs <= g.p));
-    CHECK(at.reach.last_column == (at.column + kOutputs <= g.q));
+    CHECK(at.reach.last_row == (!products.leaves_out() || at.row + kOutputs <= g.p));
+    CHECK(at.reach.last_column == (!products.leaves_out() || at.column + kOutputs <= g.q));
     places.insert({at.image, at.row, at.column});
   }
   const std::int64_t down = (g.p + kOutputs - 1) / kOutputs, across = (g.q + kOutputs - 1) / kOutputs;
@@ -51,10 +52,10 @@ void check_tiles(const ConvGeometry& g) {
   CHECK(static_cast<std::int64_t>(places.size()) == tiles.count());
 
   // A frequency's range holds the tiles that need it, and no other, whatever block of tiles is looked at.
-  std::int64_t products = 0;
+  std::int64_t all = 0;
   for (int f = 0; f < kSize * kSize; ++f) {
     const int row = f / kSize, column = f % kSize;
-    products += tiles.needing(row, column, 0, tiles.count()).count();
+    all += tiles.needing(row, column, 0, tiles.count()).count();
     for (std::int64_t begin = 0; begin < tiles.count(); ++begin)
       for (std::int64_t end = begin; end <= tiles.count(); ++end) {
         const auto range = tiles.needing(row, column, begin, end);
@@ -63,7 +64,7 @@ void check_tiles(const ConvGeometry& g) {
         REQUIRE(range.count() == within_reach(tiles, row, column, range.begin, range.end));
       }
   }
-  CHECK(products == g.n * winograd::products_per_image(g, kOutputs));
+  CHECK(all == g.n * products.done());
 }
 
 }  // namespace
@@ -77,11 +78,22 @@ TEST_CASE("winograd: tiles cover the images, and each frequency is multiplied fo
       }
 }
 
+TEST_CASE("winograd: images of many tiles, few of which an edge cuts, leave out nothing") {
+  check_tiles<4>(outputs(1, 31, 29));
+  check_tiles<2>(outputs(1, 17, 13));
+}
+
 TEST_CASE("winograd: products of an image leave out those that no output needs") {
-  CHECK(winograd::products_per_image(outputs(1, 8, 8), 4) == 12 * 12);
-  CHECK(winograd::products_per_image(outputs(1, 7, 8), 4) == 11 * 12);
-  CHECK(winograd::products_per_image(outputs(1, 3, 5), 4) == 5 * 11);
-  CHECK(winograd::products_per_image(outputs(1, 2, 1), 2) == 4 * 3);
+  const auto done = [](std::int64_t p, std::int64_t q, std::int64_t tile) {
+    return winograd::ProductsPerImage(outputs(1, p, q), tile).done();
+  };
+  CHECK(done(8, 8, 4) == 12 * 12);
+  CHECK(done(7, 8, 4) == 11 * 12);
+  CHECK(done(3, 5, 4) == 5 * 11);
+  CHECK(done(2, 1, 2) == 4 * 3);
+  CHECK(done(19, 19, 4) == 29 * 29);
+  CHECK(done(23, 23, 4) == 36 * 36);  // 35 * 35 would be 5 % fewer
+  CHECK(done(31, 31, 4) == 48 * 48);
   // What decides between the tiles: F(2x2, 3x3) where F(4x4, 3x3) would multiply more often.
   CHECK(winograd::prefers_large_tiles(outputs(1, 3, 3)));
   CHECK(winograd::prefers_large_tiles(outputs(1, 5, 5)));

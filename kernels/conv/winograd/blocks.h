@@ -3,6 +3,7 @@
 
 #include "tandem/kernels/cast/half_vector.h"
 #include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/conv/winograd/choice.h"
 #include "tandem/kernels/conv/winograd/transforms.h"
 
 #include <algorithm>
@@ -27,11 +28,13 @@ struct Reach {
 template <int kOutputs>
 class Tiles {
  public:
-  explicit Tiles(const ConvGeometry& g)
-      : rows_(g.p / kOutputs),
-        columns_(g.q / kOutputs),
-        cut_rows_(g.p % kOutputs > 0),
-        cut_columns_(g.q % kOutputs > 0) {
+  explicit Tiles(const ConvGeometry& g) : rows_(g.p / kOutputs), columns_(g.q / kOutputs) {
+    const bool below = g.p % kOutputs > 0, right = g.q % kOutputs > 0;
+    if (ProductsPerImage(g, kOutputs).leaves_out()) {
+      cut_rows_ = below, cut_columns_ = right;
+    } else {
+      rows_ += below, columns_ += right;
+    }
     const std::int64_t in_image[kParts] = {rows_ * cut_columns_, rows_ * columns_, cut_rows_ * columns_,
                                            cut_rows_ * cut_columns_};
     for (int part = 0; part < kParts; ++part) first_[part + 1] = first_[part] + g.n * in_image[part];
@@ -70,9 +73,9 @@ class Tiles {
 
  private:
   static constexpr int kParts = 4;
-  std::int64_t rows_, columns_;          // of whole tiles in an image
-  std::int64_t cut_rows_, cut_columns_;  // 1 where there is a row or column of tiles that are cut
-  std::int64_t first_[kParts + 1] = {};  // tile of each part, and behind the last
+  std::int64_t rows_, columns_;                  // of tiles in an image that leave out nothing
+  std::int64_t cut_rows_ = 0, cut_columns_ = 0;  // 1 where there is a row or column of others
+  std::int64_t first_[kParts + 1] = {};          // tile of each part, and behind the last
 };
 
 /// Transformed values of up to `tiles` tiles, as [frequency][channel block][tile][lane]. One tile and one frequency
