@@ -167,6 +167,7 @@ MUTATIONS = [
     ("kernels/optimizer/muon_implementations.h", "sum < least ? least : sum", "sum > least ? sum : least"),
     ("kernels/conv/winograd/blocks.h", "column == kLast ? first_[1] : 0", "0"),
     ("kernels/conv/winograd/blocks.h", ".last_column = !right", ".last_column = true"),
+    ("kernels/conv/winograd/choice.h", "16 * needed <= 15 * all", "needed <= all"),
     ("kernels/conv/winograd/choice.h", "g.p > 2 && g.q > 2 && ", ""),
     ("kernels/conv/winograd/winograd_forward_cpu.cpp", "(needing.begin - begin) * kLanes", "0"),
     ("kernels/conv/winograd/winograd_backward_weight_cpu.cpp", "needing.count() == 0 && first > begin", "needing.count() == 0"),
