@@ -95,7 +95,7 @@ add_library(tandem_settings INTERFACE)
 target_compile_features(tandem_settings INTERFACE cxx_std_20)
 # Nobody here reads the flags of floating-point exceptions. While they count, GCC makes no vectors of a loop with a
 # choice in it unless instructions have masks: with AVX2 and SSE alone exp, erf, GELU and more ran element by element.
-# clang has it so by default. tests/scripts/test_vector_math.py looks at what compilers make of them.
+# clang has it so by default. tests/scripts/test_vector_loops.py looks at what compilers make of them.
 target_compile_options(tandem_settings INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-trapping-math>)
 if(TANDEM_NATIVE)

@@ -82,6 +82,9 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
   add_test(NAME "scripts: a recipe in PyTorch"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_torch_speed_run.py ${PROJECT_SOURCE_DIR}/scripts)
   set_tests_properties("scripts: a recipe in PyTorch" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)
+  add_test(NAME "scripts: loops over functions become vectors"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_vector_loops.py ${PROJECT_BINARY_DIR})
+  set_tests_properties("scripts: loops over functions become vectors" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)
   add_test(NAME "scripts: new_op.py" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_new_op.py ${PROJECT_SOURCE_DIR})
   add_test(NAME "scripts: faults of headers and their examples are found" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_check_headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})
