@@ -116,7 +116,7 @@ constexpr CollectiveWays kSelfWays{"",       "",       "nothing", "a copy", "a c
 constexpr CollectiveWays kMpiWays{
     "MPI_Isend",           "MPI_Irecv",       "MPI_Ibcast",   "MPI_Allreduce, MPI_Iallreduce",
     "MPI_Ireduce",         "MPI_Iallgatherv", "MPI_Igatherv", "MPI_Iscatterv",
-    "MPI_Ireduce_scatter", "MPI_Ialltoallv",  "MPI_Ibarrier"};
+    "MPI_Ireduce_scatter", "MPI_Ialltoallw",  "MPI_Ibarrier"};
 constexpr CollectiveWays kNativeWays{"a message",
                                      "a message",
                                      "shared memory, or binomial tree or chain of segments",

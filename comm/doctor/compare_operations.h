@@ -6,8 +6,10 @@
 
 namespace tandem::comm {
 
-/// Throws the same AgreedError on all ranks where `mine`, a collective that this rank is about to begin, does not fit
-/// the others'. Collective: an exchange of some numbers, while `messages` move on. `backend` works on host memory.
-void compare_operations(Backend& backend, const OperationView& mine, CheckedMessages& messages);
+/// Throws the same AgreedError on all ranks where a collective that this rank is about to begin, which it shows as
+/// `mine`, does not fit the others'. Collective: an exchange of some numbers, for all_to_all of two more for each rank,
+/// while `messages` move on. `backend` works on host memory.
+void compare_operations(Backend& backend, const Collective& collective, const OperationView& mine,
+                        CheckedMessages& messages);
 
 }  // namespace tandem::comm

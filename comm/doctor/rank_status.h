@@ -52,7 +52,7 @@ struct OperationView {
   ReduceOp op = ReduceOp::sum;
   int peer = 0;
   int tag = 0;
-  std::int64_t count = 0;  ///< over all ranks; 0 for all_to_all, where ranks have others
+  std::int64_t count = 0;  ///< over all ranks; 0 for all_to_all, of which each pair of ranks has its own
 
   bool is_message() const { return comm::is_message(kind); }
   /// Whether ranks that start these as their collectives of one number can work together.

@@ -339,7 +339,7 @@ class WatchedBackend final : public Backend {
     CheckedMessages* const messages = watch_->messages();
     if (messages == nullptr || operation.is_message()) return operation;
     watch_->wait(operation, [&] {
-      compare_operations(backend_.on(Device{}), operation, *messages);
+      compare_operations(backend_.on(Device{}), collective, operation, *messages);
       messages->wait_for_order(backend_);
     });
     return operation;

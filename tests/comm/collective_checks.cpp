@@ -2,6 +2,7 @@
 #include "tests/comm/collective_checks.h"
 
 #include "tandem/core/dtype.h"
+#include "tests/comm/collective_values.h"
 #include "tests/comm/test_collectives.h"
 
 #include <algorithm>
@@ -19,13 +20,6 @@ namespace {
 constexpr DType kAll[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8};
 constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::product, ReduceOp::average, ReduceOp::min, ReduceOp::max};
 
-/// Different on each rank and at each place, small enough that sums over 32 ranks are exact in every dtype, and that u8
-/// has it.
-double value_at(int rank, std::int64_t index) { return static_cast<double>((rank * 7 + index * 13) % 5); }
-
-/// Of products: powers of two, few of which are not 1.
-double factor_at(int rank, std::int64_t index) { return (rank + index) % 11 == 0 ? 2.0 : 1.0; }
-
 using Value = std::function<double(std::int64_t index)>;
 
 Tensor tensor_of(const Shape& shape, DType dtype, const Value& value) {
@@ -38,16 +32,14 @@ Tensor tensor_of(const Shape& shape, DType dtype, const Value& value) {
   return result;
 }
 
-Tensor numbers_of(int rank, const Shape& shape, DType dtype, ReduceOp op = ReduceOp::sum) {
-  return tensor_of(shape, dtype, [=](std::int64_t index) {
-    return op == ReduceOp::product ? factor_at(rank, index) : value_at(rank, index);
-  });
+/// What a rank brings to a reduction.
+double element_at(int rank, std::int64_t index, DType dtype, ReduceOp op) {
+  return op == ReduceOp::product ? factor_at(rank, index) : value_at(rank, index, dtype);
 }
 
 /// Over all ranks, at one place.
-double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
-  return reduced(ranks, op,
-                 [&](int rank) { return op == ReduceOp::product ? factor_at(rank, index) : value_at(rank, index); });
+double reduced_at(int ranks, std::int64_t index, DType dtype, ReduceOp op) {
+  return reduced(ranks, op, [&](int rank) { return element_at(rank, index, dtype, op); });
 }
 
 /// Half a unit in the last place, for averages of whole numbers, which round once in the dtype, and for halves in f32
@@ -68,218 +60,278 @@ double rounding_of(DType dtype, ReduceOp op) {
   }
 }
 
-/// "" or what is wrong with the elements.
-std::string compare(const std::string& what, const Tensor& tensor, const Value& expected, double rounding = 0.0) {
-  const auto values = tensor.to_vector<double>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double wanted = expected(static_cast<std::int64_t>(i));
-    if (!(std::abs(values[i] - wanted) <= rounding * std::abs(wanted)))
-      return fmt::format("{} of {}: element {} is {}, not {}", what, describe(tensor), i, values[i], wanted);
-  }
-  return "";
-}
-
-/// Notes the first fault.
-class Faults {
- public:
-  void add(const std::string& fault) {
-    if (first_.empty()) first_ = fault;
-  }
-  const std::string& first() const { return first_; }
-
- private:
-  std::string first_;
-};
-
-void check_reductions(ProcessGroup& group, std::int64_t count, DType dtype, ReduceOp op, Faults& faults) {
-  const int ranks = group.size();
-  const double rounding = rounding_of(dtype, op);
-  const Value reduced = [=](std::int64_t index) { return reduced_at(ranks, index, op); };
-  const Value own = [&](std::int64_t index) {
-    return op == ReduceOp::product ? factor_at(group.rank(), index) : value_at(group.rank(), index);
-  };
-  const auto name = [&](std::string_view kind) { return fmt::format("{} {}", kind, name_of(op)); };
-  const auto mine = [&] { return numbers_of(group.rank(), {count}, dtype, op); };
-
-  const Tensor in_place = mine(), later = mine(), input = mine(), result = Tensor::empty({count}, {.dtype = dtype});
-  group.all_reduce(Out(in_place), op);
-  faults.add(compare(name("all_reduce"), in_place, reduced, rounding));
-  group.all_reduce_async(Out(later), op)->wait();
-  faults.add(compare(name("all_reduce_async"), later, reduced, rounding));
-  group.all_reduce(input, Out(result), op);
-  faults.add(compare(name("all_reduce into another tensor"), result, reduced, rounding));
-  faults.add(compare(name("all_reduce's input"), input, own));
-
-  for (int root = 0; root < ranks; ++root) {
-    const Tensor tensor = mine();
-    group.reduce(Out(tensor), root, op);
-    faults.add(
-        compare(name("reduce"), tensor, root == group.rank() ? reduced : own, root == group.rank() ? rounding : 0.0));
-  }
-
-  const Tensor parts = numbers_of(group.rank(), {ranks, count}, dtype, op);
-  const Tensor part = group.reduce_scatter(parts, op);
-  faults.add(compare(
-      name("reduce_scatter"), part,
-      [&](std::int64_t index) { return reduced_at(ranks, group.rank() * count + index, op); }, rounding));
-}
-
-void check_moves(ProcessGroup& group, std::int64_t count, DType dtype, Faults& faults) {
-  const int ranks = group.size(), rank = group.rank();
-  const Tensor mine = numbers_of(rank, {count}, dtype);
-  const Value stacked = [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count); };
-  faults.add(compare("all_gather", group.all_gather(mine), stacked));
-  for (int root = 0; root < ranks; ++root) {
-    const Tensor tensor = numbers_of(rank, {count}, dtype);
-    group.broadcast(Out(tensor), root);
-    faults.add(compare("broadcast", tensor, [=](std::int64_t index) { return value_at(root, index); }));
-    const Tensor all = group.gather(mine, root);
-    if (all.defined() != (root == rank)) faults.add("gather: a result that is not the root's");
-    if (root == rank) faults.add(compare("gather", all, stacked));
-    const Tensor parts = root == rank ? numbers_of(root, {ranks, count}, dtype) : Tensor();
-    const Tensor part = Tensor::empty({count}, {.dtype = dtype});
-    group.scatter(parts, Out(part), root);
-    faults.add(compare("scatter", part, [=](std::int64_t index) { return value_at(root, rank * count + index); }));
-  }
-  const Tensor swapped = group.all_to_all(numbers_of(rank, {ranks, count}, dtype));
-  faults.add(compare("all_to_all", swapped, [=](std::int64_t index) {
-    return value_at(static_cast<int>(index / count), rank * count + index % count);
-  }));
-  if (ranks == 1) return;
-  const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
-  const Tensor received = Tensor::empty({count}, {.dtype = dtype});
-  const auto sending = group.send_async(mine, next, 3);
-  group.receive(Out(received), before, 3);
-  sending->wait();
-  faults.add(compare("receive", received, [=](std::int64_t index) { return value_at(before, index); }));
-}
-
-/// Rank r has r % 3 rows of its own, and for rank s (r + s) % 3.
-void check_rows(ProcessGroup& group, std::int64_t count, Faults& faults) {
-  const int ranks = group.size(), rank = group.rank();
-  const auto rows = group.all_gather_rows(numbers_of(rank, {rank % 3, count}, DType::f32));
-  for (int other = 0; other < ranks; ++other) {
-    const Tensor& part = rows[static_cast<std::size_t>(other)];
-    if (part.shape() != Shape{other % 3, count}) faults.add("all_gather_rows: a wrong shape");
-    faults.add(compare("all_gather_rows", part, [=](std::int64_t index) { return value_at(other, index); }));
-  }
-  std::vector<std::int64_t> rows_to;
-  std::int64_t total = 0;
-  for (int other = 0; other < ranks; ++other) rows_to.push_back((rank + other) % 3), total += rows_to.back();
-  const Tensor sent = tensor_of({total, count}, DType::i32, [&](std::int64_t index) {
-    return count == 0 ? 0.0 : static_cast<double>(100 * rank + index / count);
-  });
-  const auto received = group.all_to_all_rows(sent, rows_to).to_vector<double>();
-  std::size_t at = 0;
-  for (int other = 0; other < ranks; ++other) {
-    std::int64_t first = 0;  // of the other's rows for this rank
-    for (int before = 0; before < rank; ++before) first += (other + before) % 3;
-    for (std::int64_t row = 0; row < (other + rank) % 3; ++row) {
-      for (std::int64_t column = 0; column < count; ++column, ++at) {
-        if (at >= received.size() || received[at] != static_cast<double>(100 * other + first + row))
-          return faults.add(fmt::format("all_to_all_rows: element {}", at));
-      }
-    }
-  }
-  if (at != received.size()) faults.add("all_to_all_rows: too many elements");
-}
-
-/// Several at once, ended in another order than begun.
-void check_async(ProcessGroup& group, std::int64_t count, Faults& faults) {
-  const int ranks = group.size(), rank = group.rank();
-  const Tensor sum = numbers_of(rank, {count}, DType::f32), mine = numbers_of(rank, {count}, DType::f64);
-  const Tensor all = Tensor::empty({ranks, count}, {.dtype = DType::f64}), part = Tensor::empty({count});
-  const Tensor parts = numbers_of(rank, {ranks, count}, DType::f32), swapped = Tensor::empty({ranks, count});
-  const Tensor from_last = numbers_of(rank, {count}, DType::i32);
-  std::vector<std::unique_ptr<Work>> works;
-  works.push_back(group.all_reduce_async(Out(sum)));
-  works.push_back(group.all_gather_async(mine, Out(all)));
-  works.push_back(group.reduce_scatter_async(parts, Out(part)));
-  works.push_back(group.all_to_all_async(parts, Out(swapped)));
-  works.push_back(group.broadcast_async(Out(from_last), ranks - 1));
-  if (rank % 2 == 1) std::reverse(works.begin(), works.end());
-  for (const auto& work : works) work->wait();
-  faults.add(
-      compare("all_reduce among others", sum, [=](auto index) { return reduced_at(ranks, index, ReduceOp::sum); }));
-  faults.add(compare("all_gather among others", all,
-                     [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count); }));
-  faults.add(compare("reduce_scatter among others", part,
-                     [=](std::int64_t index) { return reduced_at(ranks, rank * count + index, ReduceOp::sum); }));
-  faults.add(compare("all_to_all among others", swapped, [=](std::int64_t index) {
-    return value_at(static_cast<int>(index / count), rank * count + index % count);
-  }));
-  faults.add(compare("broadcast among others", from_last, [=](auto index) { return value_at(ranks - 1, index); }));
+/// What a half dtype has for a number: sums of halves are rounded once.
+double rounded_to(DType dtype, double value) {
+  if (dtype == DType::f16) return static_cast<double>(static_cast<float>(Half(static_cast<float>(value))));
+  if (dtype == DType::bf16) return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(value))));
+  return value;
 }
 
 /// A tensor at an odd place, between elements that must stay as they are.
 class Guarded {
  public:
-  explicit Guarded(std::int64_t count) : whole_(Tensor::full({count + 2}, -9.0)) {}
+  Guarded(std::int64_t count, TensorOptions options)
+      : border_(options.dtype == DType::u8 ? 253.0 : -9.0), whole_(Tensor::full({count + 2}, border_, options)) {}
   Tensor tensor() const { return whole_.narrow(0, 1, whole_.numel() - 2); }
-  bool is_whole() const { return whole_.narrow(0, 0, 1).item() == -9.0 && element_behind() == -9.0; }
+  bool is_whole() const { return at(0) == border_ && at(whole_.numel() - 1) == border_; }
 
  private:
-  double element_behind() const { return whole_.narrow(0, whole_.numel() - 1, 1).item(); }
+  double at(std::int64_t index) const { return whole_.narrow(0, index, 1).item(); }
 
+  double border_;
   Tensor whole_;
 };
+
+/// Runs collectives of a group on tensors of a device, and notes the first fault.
+class Checks {
+ public:
+  Checks(ProcessGroup& group, Device device)
+      : group_(group), device_(device), rank_(group.rank()), ranks_(group.size()) {}
+
+  void reductions(std::int64_t count, DType dtype, ReduceOp op);
+  void moves(std::int64_t count, DType dtype);
+  /// `rows(from, to)`: how many rows a rank has for another.
+  void rows(std::int64_t count, const std::function<std::int64_t(int from, int to)>& rows);
+  void async(std::int64_t count);
+  void guarded_moves(std::int64_t count, DType dtype);
+  void guarded_reductions(std::int64_t count, DType dtype);
+
+  void add(const std::string& fault) {
+    if (fault_.empty()) fault_ = fault;
+  }
+  void compare(const std::string& what, const Tensor& tensor, const Value& expected, double rounding = 0.0) {
+    if (tensor.device() != device_)
+      return add(fmt::format("{} of {}: is on {}", what, describe(tensor), tandem::name_of(tensor.device())));
+    const auto values = tensor.to_vector<double>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double exact = expected(static_cast<std::int64_t>(i));
+      const double wanted = rounding == 0.0 ? rounded_to(tensor.dtype(), exact) : exact;
+      if (!(std::abs(values[i] - wanted) <= rounding * std::abs(wanted)))
+        return add(fmt::format("{} of {}: element {} is {}, not {}", what, describe(tensor), i, values[i], wanted));
+    }
+  }
+  void compare(const std::string& what, const Guarded& written, const Value& expected, double rounding = 0.0) {
+    compare(what, written.tensor(), expected, rounding);
+    if (!written.is_whole()) add(fmt::format("{}: an element beside the tensor was written", what));
+  }
+  const std::string& fault() const { return fault_; }
+
+ private:
+  Tensor numbers(const Shape& shape, DType dtype, ReduceOp op = ReduceOp::sum) const {
+    return tensor_of(shape, dtype, [=, this](std::int64_t index) { return element_at(rank_, index, dtype, op); })
+        .to(device_);
+  }
+  Tensor room(const Shape& shape, DType dtype) const {
+    return Tensor::empty(shape, {.dtype = dtype, .device = device_});
+  }
+  Value value_of(int rank, DType dtype, std::int64_t first = 0) const {
+    return [=](std::int64_t index) { return value_at(rank, first + index, dtype); };
+  }
+  /// Of equal parts: all ranks' first ones, and what each has for this rank.
+  /// @{
+  Value stacked(std::int64_t count, DType dtype) const {
+    return [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count, dtype); };
+  }
+  Value swapped(std::int64_t count, DType dtype) const {
+    return [=, this](std::int64_t index) {
+      return value_at(static_cast<int>(index / count), rank_ * count + index % count, dtype);
+    };
+  }
+  /// @}
+  Value reduction(DType dtype, ReduceOp op, std::int64_t first = 0) const {
+    return [=, this](std::int64_t index) { return reduced_at(ranks_, first + index, dtype, op); };
+  }
+
+  ProcessGroup& group_;
+  Device device_;
+  int rank_, ranks_;
+  std::string fault_;
+};
+
+void Checks::reductions(std::int64_t count, DType dtype, ReduceOp op) {
+  const double rounding = rounding_of(dtype, op);
+  const Value reduced = reduction(dtype, op);
+  const Value own = [=, this](std::int64_t index) { return element_at(rank_, index, dtype, op); };
+  const auto name = [&](std::string_view kind) { return fmt::format("{} {}", kind, name_of(op)); };
+  const auto mine = [&] { return numbers({count}, dtype, op); };
+
+  const Tensor in_place = mine(), later = mine(), input = mine(), result = room({count}, dtype);
+  group_.all_reduce(Out(in_place), op);
+  compare(name("all_reduce"), in_place, reduced, rounding);
+  group_.all_reduce_async(Out(later), op)->wait();
+  compare(name("all_reduce_async"), later, reduced, rounding);
+  group_.all_reduce(input, Out(result), op);
+  compare(name("all_reduce into another tensor"), result, reduced, rounding);
+  compare(name("all_reduce's input"), input, own);
+
+  for (int root = 0; root < ranks_; ++root) {
+    const Tensor tensor = mine();
+    group_.reduce(Out(tensor), root, op);
+    compare(name("reduce"), tensor, root == rank_ ? reduced : own, root == rank_ ? rounding : 0.0);
+  }
+  const Tensor part = group_.reduce_scatter(numbers({ranks_, count}, dtype, op), op);
+  compare(name("reduce_scatter"), part, reduction(dtype, op, rank_ * count), rounding);
+}
+
+void Checks::moves(std::int64_t count, DType dtype) {
+  const Tensor mine = numbers({count}, dtype);
+  compare("all_gather", group_.all_gather(mine), stacked(count, dtype));
+  for (int root = 0; root < ranks_; ++root) {
+    const Tensor tensor = numbers({count}, dtype);
+    group_.broadcast(Out(tensor), root);
+    compare("broadcast", tensor, value_of(root, dtype));
+    const Tensor all = group_.gather(mine, root);
+    if (all.defined() != (root == rank_)) add("gather: a result that is not the root's");
+    if (root == rank_) compare("gather", all, stacked(count, dtype));
+    const Tensor parts = root == rank_ ? numbers({ranks_, count}, dtype) : Tensor();
+    const Tensor part = room({count}, dtype);
+    group_.scatter(parts, Out(part), root);
+    compare("scatter", part, value_of(root, dtype, rank_ * count));
+  }
+  compare("all_to_all", group_.all_to_all(numbers({ranks_, count}, dtype)), swapped(count, dtype));
+  if (ranks_ == 1) return;
+  const int next = (rank_ + 1) % ranks_, before = (rank_ + ranks_ - 1) % ranks_;
+  const Tensor received = room({count}, dtype);
+  const auto sending = group_.send_async(mine, next, 3);
+  group_.receive(Out(received), before, 3);
+  sending->wait();
+  compare("receive", received, value_of(before, dtype));
+}
+
+void Checks::rows(std::int64_t count, const std::function<std::int64_t(int from, int to)>& rows) {
+  const auto parts = group_.all_gather_rows(numbers({rows(rank_, ranks_ - 1), count}, DType::f32));
+  for (int other = 0; other < ranks_; ++other) {
+    const Tensor& part = parts[static_cast<std::size_t>(other)];
+    if (part.shape() != Shape{rows(other, ranks_ - 1), count}) add("all_gather_rows: a wrong shape");
+    compare("all_gather_rows", part, value_of(other, DType::f32));
+  }
+  std::vector<std::int64_t> rows_to;
+  std::int64_t total = 0;
+  for (int other = 0; other < ranks_; ++other) rows_to.push_back(rows(rank_, other)), total += rows_to.back();
+  const Tensor result = group_.all_to_all_rows(numbers({total, count}, DType::i32), rows_to);
+  std::vector<double> expected;
+  for (int other = 0; other < ranks_; ++other) {
+    std::int64_t first = 0;  // of the other's rows for this rank
+    for (int before = 0; before < rank_; ++before) first += rows(other, before);
+    for (std::int64_t i = 0; i < rows(other, rank_) * count; ++i)
+      expected.push_back(value_at(other, first * count + i, DType::i32));
+  }
+  if (result.numel() != static_cast<std::int64_t>(expected.size()))
+    return add("all_to_all_rows: too many elements, or too few");
+  compare("all_to_all_rows", result, [&](std::int64_t index) { return expected[static_cast<std::size_t>(index)]; });
+}
+
+/// Several at once, ended in another order than begun.
+void Checks::async(std::int64_t count) {
+  const Tensor sum = numbers({count}, DType::f32), mine = numbers({count}, DType::f64);
+  const Tensor all = room({ranks_, count}, DType::f64), part = room({count}, DType::f32);
+  const Tensor parts = numbers({ranks_, count}, DType::f32), result = room({ranks_, count}, DType::f32);
+  const Tensor from_last = numbers({count}, DType::i32);
+  std::vector<std::unique_ptr<Work>> works;
+  works.push_back(group_.all_reduce_async(Out(sum)));
+  works.push_back(group_.all_gather_async(mine, Out(all)));
+  works.push_back(group_.reduce_scatter_async(parts, Out(part)));
+  works.push_back(group_.all_to_all_async(parts, Out(result)));
+  works.push_back(group_.broadcast_async(Out(from_last), ranks_ - 1));
+  if (rank_ % 2 == 1) std::reverse(works.begin(), works.end());
+  for (const auto& work : works) work->wait();
+  compare("all_reduce among others", sum, reduction(DType::f32, ReduceOp::sum));
+  compare("all_gather among others", all, stacked(count, DType::f64));
+  compare("reduce_scatter among others", part, reduction(DType::f32, ReduceOp::sum, rank_ * count));
+  compare("all_to_all among others", result, swapped(count, DType::f32));
+  compare("broadcast among others", from_last, value_of(ranks_ - 1, DType::i32));
+}
+
+void Checks::guarded_moves(std::int64_t count, DType dtype) {
+  const TensorOptions options{.dtype = dtype, .device = device_};
+  const Guarded part(count, options), all(ranks_ * count, options), input(ranks_ * count, options);
+  const Tensor mine = numbers({count}, dtype);
+  Out(input.tensor()).copy_from(numbers({ranks_ * count}, dtype));
+  group_.all_gather_async(mine, Out(all.tensor()))->wait();
+  compare("all_gather", all, stacked(count, dtype));
+  const Tensor parts = input.tensor().as_strided({ranks_, count}, {count, 1}, 1);
+  group_.all_to_all_async(parts, Out(all.tensor()))->wait();
+  compare("all_to_all", all, swapped(count, dtype));
+  for (int root = 0; root < ranks_; ++root) {
+    group_.gather_async(mine, Out(all.tensor()), root)->wait();
+    if (rank_ == root) compare("gather", all, stacked(count, dtype));
+    group_.scatter_async(parts, Out(part.tensor()), root)->wait();
+    compare("scatter", part, value_of(root, dtype, rank_ * count));
+    Out(part.tensor()).copy_from(mine);
+    group_.broadcast_async(Out(part.tensor()), root)->wait();
+    compare("broadcast", part, value_of(root, dtype));
+  }
+}
+
+void Checks::guarded_reductions(std::int64_t count, DType dtype) {
+  const TensorOptions options{.dtype = dtype, .device = device_};
+  const Guarded part(count, options), input(ranks_ * count, options);
+  const Value sum = reduction(dtype, ReduceOp::sum);
+  Out(part.tensor()).copy_from(numbers({count}, dtype));
+  group_.all_reduce(Out(part.tensor()));
+  compare("all_reduce", part, sum);
+  Out(part.tensor()).copy_from(numbers({count}, dtype));
+  group_.reduce(Out(part.tensor()), ranks_ - 1);
+  compare("reduce", part, rank_ == ranks_ - 1 ? sum : value_of(rank_, dtype));
+  Out(input.tensor()).copy_from(numbers({ranks_ * count}, dtype));
+  group_.reduce_scatter_async(input.tensor().as_strided({ranks_, count}, {count, 1}, 1), Out(part.tensor()))->wait();
+  compare("reduce_scatter", part, reduction(dtype, ReduceOp::sum, rank_ * count));
+}
 
 }  // namespace
 
 std::string fault_of_moves(ProcessGroup& group, std::int64_t count) {
-  Faults faults;
-  const int ranks = group.size(), rank = group.rank();
-  const Guarded part(count), all(ranks * count), input(ranks * count);
-  const auto check = [&](const char* what, const Guarded& written, const Value& expected) {
-    faults.add(compare(what, written.tensor(), expected));
-    if (!written.is_whole()) faults.add(fmt::format("{}: an element beside the tensor was written", what));
-  };
-  const Value stacked = [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count); };
-  const Tensor mine = numbers_of(rank, {count}, DType::f32);
-  Out(input.tensor()).copy_from(numbers_of(rank, {ranks * count}, DType::f32));
-  group.all_gather_async(mine, Out(all.tensor()))->wait();
-  check("all_gather", all, stacked);
-  const Tensor parts = input.tensor().as_strided({ranks, count}, {count, 1}, 1);
-  group.all_to_all_async(parts, Out(all.tensor()))->wait();
-  check("all_to_all", all,
-        [=](std::int64_t index) { return value_at(static_cast<int>(index / count), rank * count + index % count); });
-  for (int root = 0; root < ranks; ++root) {
-    group.gather_async(mine, Out(all.tensor()), root)->wait();
-    if (rank == root) check("gather", all, stacked);
-    group.scatter_async(parts, Out(part.tensor()), root)->wait();
-    check("scatter", part, [=](std::int64_t index) { return value_at(root, rank * count + index); });
-    Out(part.tensor()).copy_from(mine);
-    group.broadcast_async(Out(part.tensor()), root)->wait();
-    check("broadcast", part, [=](std::int64_t index) { return value_at(root, index); });
-  }
-  return faults.first();
+  Checks checks(group, Device{});
+  checks.guarded_moves(count, DType::f32);
+  return checks.fault();
 }
 
-std::string fault_of_all_collectives(ProcessGroup& group, std::int64_t count) {
-  Faults faults;
+std::string fault_of_odd_places(ProcessGroup& group, std::int64_t count, Device device) {
+  Checks checks(group, device);
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::u8}) {
+    checks.guarded_moves(count, dtype);
+    if (dtype != DType::u8) checks.guarded_reductions(count, dtype);
+  }
+  return checks.fault();
+}
+
+std::string fault_of_all_collectives(ProcessGroup& group, std::int64_t count, Device device) {
+  Checks checks(group, device);
   for (const DType dtype : kAll) {
-    check_moves(group, count, dtype, faults);
+    checks.moves(count, dtype);
     for (const ReduceOp op : kOps) {
       if (dtype == DType::u8 || (op == ReduceOp::average && !is_floating(dtype))) continue;
-      check_reductions(group, count, dtype, op, faults);
+      checks.reductions(count, dtype, op);
     }
   }
-  check_rows(group, count, faults);
-  check_async(group, count, faults);
+  checks.rows(count, [](int from, int to) -> std::int64_t { return (from + to) % 3; });
+  checks.async(count);
   group.barrier();
-  return faults.first();
+  return checks.fault();
 }
 
-std::string fault_of_split(ProcessGroup& group) {
-  Faults faults;
+std::string fault_of_uneven_rows(ProcessGroup& group, std::int64_t count, Device device) {
+  Checks checks(group, device);
+  const int last = group.size() - 1;
+  // All of the first rank's go to the last, which has most of what there is; others have a row for each other, or none.
+  checks.rows(count, [=](int from, int to) -> std::int64_t {
+    if (from == 0) return to == last ? 40 : 0;
+    return from == last && to == 0 ? 3 : (from + to) % 2;
+  });
+  return checks.fault();
+}
+
+std::string fault_of_split(ProcessGroup& group, Device device) {
+  Checks checks(group, device);
   const int rank = group.rank(), ranks = group.size();
   // Even and odd ranks, numbered backwards; and all but the last one.
   const auto half = group.split(rank % 2, -rank);
   const auto most = group.split(rank == ranks - 1 ? -1 : 4);
-  if ((most == nullptr) != (rank == ranks - 1)) faults.add("split: a group for a negative color, or none for another");
+  if ((most == nullptr) != (rank == ranks - 1)) checks.add("split: a group for a negative color, or none for another");
   const int half_size = (ranks + (rank % 2 == 0 ? 1 : 0)) / 2;
-  if (half->size() != half_size || half->rank() != half_size - 1 - rank / 2) faults.add("split: wrong numbers");
-  const Tensor in_half = Tensor::full({3}, rank), in_most = Tensor::full({2}, rank), in_all = Tensor::full({4}, rank);
+  if (half->size() != half_size || half->rank() != half_size - 1 - rank / 2) checks.add("split: wrong numbers");
+  const auto full = [&](std::int64_t count) { return Tensor::full({count}, rank, {.device = device}); };
+  const Tensor in_half = full(3), in_most = full(2), in_all = full(4);
   auto half_work = half->all_reduce_async(Out(in_half));
   auto all_work = group.all_reduce_async(Out(in_all), ReduceOp::max);
   if (most) most->all_reduce(Out(in_most));
@@ -290,10 +342,11 @@ std::string fault_of_split(ProcessGroup& group) {
     if (other % 2 == rank % 2) half_sum += other;
     if (other < ranks - 1) most_sum += other;
   }
-  faults.add(compare("all_reduce of half", in_half, [=](std::int64_t) { return half_sum; }));
-  faults.add(compare("all_reduce of all", in_all, [=](std::int64_t) { return ranks - 1.0; }));
-  if (most) faults.add(compare("all_reduce of most", in_most, [=](std::int64_t) { return most_sum; }));
-  return faults.first();
+  checks.compare("all_reduce of half", in_half, [=](std::int64_t) { return half_sum; });
+  checks.compare("all_reduce of all", in_all, [=](std::int64_t) { return ranks - 1.0; });
+  if (most) checks.compare("all_reduce of most", in_most, [=](std::int64_t) { return most_sum; });
+  checks.add(fault_of_all_collectives(*half, 5, device));
+  return checks.fault();
 }
 
 }  // namespace tandem::test

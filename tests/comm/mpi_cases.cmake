@@ -31,7 +31,7 @@ endfunction()
 
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
-  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/device_window.cpp
+  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/device_window.cpp ${directory}/huge.cpp
   ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
   ${directory}/unreadable_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_CUDA_IS_SIMULATED)
@@ -53,11 +53,11 @@ foreach(program tandem_comm_exit_program tandem_comm_few_threads_program tandem_
   target_link_libraries(${program} PRIVATE tandem::comm)
 endforeach()
 
-foreach(ranks 1 2 3 4 5)
+foreach(ranks 1 2 3 4 5 6 7 8)
   set(command $<TARGET_FILE:tandem_comm_mpi_tests>)
   tandem_mpi_test(NAME "comm: all collectives on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "~[cuda]~[.]")
   set_property(TEST "comm: all collectives on ${ranks} ranks" APPEND PROPERTY LABELS unit)
-  if(TANDEM_SANITIZE AND ranks MATCHES "[245]")  # what 3 do as well
+  if(ranks GREATER 5 OR TANDEM_SANITIZE AND ranks MATCHES "[245]")  # what 3 do as well
     set_property(TEST "comm: all collectives on ${ranks} ranks" APPEND PROPERTY LABELS long)
   endif()
   if(TANDEM_HAS_CUDA)
@@ -67,6 +67,13 @@ endforeach()
 
 # tandem_hang_case(NAME BACKEND LABELS... ARGS...): who is named where a rank does not do its part.
 find_package(Python3 COMPONENTS Interpreter QUIET)
+if(NOT TANDEM_SANITIZE AND NOT TANDEM_CUDA_IS_SIMULATED)  # whose memory is several times as much
+  set(TANDEM_MPI_TEST_SECONDS 900)
+  tandem_mpi_test(NAME "comm: more bytes than an int counts" RANKS 2 COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[.huge]")
+  set(TANDEM_MPI_TEST_SECONDS 120)
+  set_tests_properties("comm: more bytes than an int counts" PROPERTIES LABELS long RUN_SERIAL ON TIMEOUT 1000)
+endif()
+
 function(tandem_hang_case name)
   if(NOT Python3_Interpreter_FOUND)
     return()
@@ -85,11 +92,11 @@ tandem_hang_case("a rank that does not do its part is named, by native" ARGS nat
 tandem_hang_case("a rank that does not do its part is named, by a ring of messages"
   ARGS native --algorithm ring stopped returns receive cycle)
 tandem_hang_case("a rank that does not do its part is named, by mpi" ARGS mpi stopped killed returns order)
-tandem_hang_case("ranks that compare their messages, by native" ARGS native --checks message)
-tandem_hang_case("ranks that compare what they do, by mpi" ARGS mpi --checks root count dtype order message)
+tandem_hang_case("ranks that compare their messages, by native" ARGS native --checks parts message)
+tandem_hang_case("ranks that compare what they do, by mpi" ARGS mpi --checks root count dtype order parts message)
 if(TANDEM_HAS_GLOO)
   tandem_hang_case("a rank that does not do its part is named, by gloo" ARGS gloo stopped killed returns)
-  tandem_hang_case("ranks that compare what they do, by gloo" ARGS gloo --checks root count dtype order message)
+  tandem_hang_case("ranks that compare what they do, by gloo" ARGS gloo --checks root count dtype order parts message)
 endif()
 foreach(backend native mpi gloo)
   if(NOT backend STREQUAL gloo OR TANDEM_HAS_GLOO)

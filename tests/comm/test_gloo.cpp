@@ -50,10 +50,17 @@ void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& 
 
 TEST_CASE("gloo: every collective, every dtype, nasty sizes") {
   for (const int ranks : {1, 2, 3, 5}) {
-    for (const std::int64_t count : {0, ranks - 1, 101}) {
+    for (const std::int64_t count : {0, ranks - 1, ranks, 101}) {
       INFO(count << " elements");
       check_on_ranks(ranks, [&](ProcessGroup& group) { return fault_of_all_collectives(group, count); });
     }
+  }
+}
+
+TEST_CASE("gloo: rows of very different numbers, and tensors at odd places") {
+  for (const int ranks : {1, 2, 3}) {
+    check_on_ranks(ranks, [](ProcessGroup& group) { return fault_of_uneven_rows(group, 7); });
+    check_on_ranks(ranks, [](ProcessGroup& group) { return fault_of_odd_places(group, 101); });
   }
 }
 

@@ -58,9 +58,24 @@ TEST_CASE("the two-level all-reduce is right on hosts of all sizes, and on ranks
     CHECK(schedule.chunks == static_cast<int>(sizes.size()));
     CHECK_NOTHROW(check_schedule(schedule, all_reduce_goal(schedule.ranks, schedule.chunks)));
   }
-  const std::vector<int> turns{0, 1, 2, 0, 1, 2, 0};
-  const Schedule schedule = two_level_all_reduce(turns);
-  CHECK_NOTHROW(check_schedule(schedule, all_reduce_goal(7, schedule.chunks)));
+  const auto check = [](const std::vector<int>& nodes) {
+    const Schedule schedule = two_level_all_reduce(nodes);
+    CHECK_NOTHROW(check_schedule(schedule, all_reduce_goal(static_cast<int>(nodes.size()), schedule.chunks)));
+  };
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (int hosts = 1; hosts <= ranks; ++hosts) {
+      std::vector<int> in_turns, one_after_another;
+      for (int rank = 0; rank < ranks; ++rank) {
+        in_turns.push_back(rank % hosts);
+        one_after_another.push_back(rank / hosts);  // of so many ranks each, the last one of what is left
+      }
+      INFO(ranks << " ranks, " << hosts << " hosts, or so many ranks on each");
+      check(in_turns);
+      check(one_after_another);
+      std::ranges::reverse(one_after_another);
+      check(one_after_another);
+    }
+  }
   CHECK_THAT(error_of([] { two_level_all_reduce({}); }), ContainsText("there are no ranks"));
 }
 

@@ -1,17 +1,43 @@
 // Every collective between ranks that are threads, against what is known of each element: for 1 to 8, 17 and 32 ranks.
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/comm/transports/threads/thread_network.h"
 #include "tandem/core/out.h"
 #include "tests/comm/collective_checks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+
+#include <algorithm>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::comm;
 using namespace tandem::test;
 
 namespace {
+
+/// Puts rank 5's block of an all_gather where rank 0's belongs, and the other way round.
+class SwappingBackend final : public Backend {
+ public:
+  explicit SwappingBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  std::string_view name() const override { return "swapping"; }
+  Place place() const override { return backend_->place(); }
+  std::unique_ptr<Work> start(const Collective& collective) override { return backend_->start(collective); }
+  void run(const Collective& collective) override {
+    backend_->run(collective);
+    const bool is_even = std::ranges::all_of(collective.counts, [](std::int64_t each) { return each == 101; });
+    if (collective.kind != CollectiveKind::all_gather || !is_even) return;
+    auto* const all = static_cast<std::byte*>(collective.output);
+    const std::int64_t bytes = collective.bytes(collective.count());
+    std::swap_ranges(all, all + bytes, all + 5 * bytes);
+  }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("not here"); }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+};
 
 constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 32};
 
@@ -36,11 +62,50 @@ void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& 
 
 TEST_CASE("threads: every collective, every dtype, nasty sizes") {
   for (const int ranks : kRankCounts) {
-    for (const std::int64_t count : {0, 1, ranks - 1, ranks + 1, 101}) {
+    for (const std::int64_t count : {0, 1, ranks - 1, ranks, ranks + 1, 101}) {
       if (ranks > 8 && count == 101) continue;
       check_on_ranks(ranks, [&](ProcessGroup& group) { return fault_of_all_collectives(group, count); });
     }
   }
+}
+
+TEST_CASE("threads: a rank may have many rows for one other, and none for the rest") {
+  for (const int ranks : {1, 2, 3, 5})
+    check_on_ranks(ranks, [](ProcessGroup& group) { return fault_of_uneven_rows(group, 7); });
+}
+
+TEST_CASE("threads: tensors may begin at odd places, and nothing beside them is written") {
+  for (const int ranks : {2, 3, 5})
+    for (const std::int64_t count : {1, 101})
+      check_on_ranks(ranks, [&](ProcessGroup& group) { return fault_of_odd_places(group, count); });
+}
+
+TEST_CASE("one rank has every collective to itself") {
+  ProcessGroup group(make_self_backend());
+  for (const std::int64_t count : {0, 1, 101}) {
+    CHECK(fault_of_all_collectives(group, count) == "");
+    CHECK(fault_of_uneven_rows(group, count) == "");
+    CHECK(fault_of_odd_places(group, count) == "");
+  }
+}
+
+TEST_CASE("the checks of collectives see two ranks' blocks that change places") {
+  constexpr int kRanks = 8;
+  const ThreadNetwork network;
+  const std::vector<int> one_host(kRanks, 0);
+  std::vector<std::string> faults(kRanks);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      threads.emplace_back([&, rank] {
+        auto backend =
+            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), {.shared_memory = false});
+        ProcessGroup group(std::make_unique<SwappingBackend>(std::move(backend)));
+        faults[static_cast<std::size_t>(rank)] = fault_of_all_collectives(group, 101);
+      });
+    }
+  }
+  for (const std::string& fault : faults) CHECK_THAT(fault, ContainsText("all_gather of f64[8, 101]: element 0 is"));
 }
 
 TEST_CASE("threads: groups of some ranks work at the same time, and have their own numbers") {

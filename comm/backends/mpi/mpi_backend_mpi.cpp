@@ -4,10 +4,10 @@
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/backends/keep_for_ever.h"
+#include "tandem/comm/backends/mpi/mpi_block_types.h"
 #include "tandem/comm/backends/mpi/mpi_communicator.h"
 
 #include <algorithm>
-#include <climits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,8 +15,6 @@
 namespace tandem::comm::detail {
 
 namespace {
-
-constexpr std::int64_t kChunk = std::int64_t{1} << 30;  // MPI 3 counts in int
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
@@ -46,14 +44,6 @@ MPI_Op operation_of(ReduceOp op) {
   }
 }
 
-/// Calls `visit(address, count)` on chunks of at most kChunk elements.
-template <typename Visit>
-void for_each_chunk(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) {
-  for (std::int64_t at = 0; at < count; at += kChunk) {
-    visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(kChunk, count - at)));
-  }
-}
-
 /// Counts and offsets of blocks as MPI takes them, in multiples of `unit` elements.
 struct IntCounts {
   IntCounts(const std::vector<std::int64_t>& wide, std::int64_t unit) {
@@ -74,6 +64,7 @@ struct Pending {
   std::shared_ptr<const Communicator> communicator;
   std::vector<MPI_Request> requests;
   std::vector<IntCounts> counts;
+  std::vector<BlockTypes> types;
 
   MPI_Request* new_request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
 };
@@ -133,9 +124,10 @@ Place find_place(MPI_Comm communicator) {
 
 class MpiBackend final : public Backend {
  public:
-  explicit MpiBackend(Communicator communicator)
+  MpiBackend(Communicator communicator, const MpiLimits& limits)
       : communicator_(std::make_shared<const Communicator>(std::move(communicator))),
-        place_(find_place(communicator_->get())) {}
+        place_(find_place(communicator_->get())),
+        limits_(limits) {}
 
   std::string_view name() const override { return "mpi"; }
   Place place() const override { return place_; }
@@ -165,6 +157,9 @@ class MpiBackend final : public Backend {
       case CollectiveKind::barrier:
         TANDEM_CHECK_MPI(MPI_Ibarrier(communicator_->get(), pending->new_request()));
         break;
+      case CollectiveKind::all_to_all:
+        start_all_to_all(*pending);
+        break;
       default:
         start_blocks(*pending);
     }
@@ -188,7 +183,7 @@ class MpiBackend final : public Backend {
   std::string thread_obstacle() const override { return mpi_thread_obstacle(); }
 
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
-    return std::make_unique<MpiBackend>(communicator_of(communicator_->get(), members));
+    return std::make_unique<MpiBackend>(communicator_of(communicator_->get(), members), limits_);
   }
 
  private:
@@ -198,6 +193,14 @@ class MpiBackend final : public Backend {
     const auto [sent, received] = exchange_of(c, place_.rank, place_.size);
     add_message(pending, true, c.peer, c.tag, sent[peer]);
     add_message(pending, false, c.peer, c.tag, received[peer]);
+  }
+
+  /// Calls `visit(address, count)` on chunks of so many elements as MPI counts.
+  template <typename Visit>
+  void for_each_chunk(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) const {
+    for (std::int64_t at = 0; at < count; at += limits_.chunk) {
+      visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(limits_.chunk, count - at)));
+    }
   }
 
   /// Nothing for no bytes.
@@ -238,7 +241,7 @@ class MpiBackend final : public Backend {
 
   void start_reduce_scatter(Pending& pending) {
     const Collective& c = pending.collective;
-    if (c.total() > INT_MAX) {  // a reduction to each rank
+    if (c.total() > limits_.total) {  // a reduction to each rank
       const auto blocks = blocks_of(c.input, c.counts, c.dtype);
       for (int root = 0; root < place_.size; ++root) {
         const auto rank = static_cast<std::size_t>(root);
@@ -257,14 +260,25 @@ class MpiBackend final : public Backend {
                                          communicator_->get(), pending.new_request()));
   }
 
-  /// all_gather, gather, scatter and all_to_all: bytes that only move.
+  /// A rank knows its own blocks alone: all make the same call, and describe long blocks by types.
+  void start_all_to_all(Pending& pending) {
+    const Collective& c = pending.collective;
+    const auto mine = static_cast<std::size_t>(place_.rank);
+    auto [sent, received] = exchange_of(c, place_.rank, place_.size);
+    copy_block(sent[mine].data, received[mine].data, received[mine].bytes);
+    sent[mine].bytes = received[mine].bytes = 0;
+    pending.types.reserve(2);
+    const BlockTypes& from = pending.types.emplace_back(c.input, sent, limits_);
+    const BlockTypes& into = pending.types.emplace_back(c.output, received, limits_);
+    TANDEM_CHECK_MPI(MPI_Ialltoallw(c.input, from.counts(), from.offsets(), from.types(), c.output, into.counts(),
+                                    into.offsets(), into.types(), communicator_->get(), pending.new_request()));
+  }
+
+  /// all_gather, gather and scatter: bytes that only move, in parts that all ranks know.
   void start_blocks(Pending& pending) {
     const Collective& c = pending.collective;
-    std::int64_t most = c.bytes(c.total());
-    for (const std::int64_t count : c.receive_counts) most += c.bytes(count);
-    if (most > INT_MAX) return start_messages(pending);
+    if (c.bytes(c.total()) > limits_.total) return start_messages(pending);
     const std::int64_t unit = size_of(c.dtype);
-    pending.counts.reserve(2);
     const IntCounts& counts = pending.counts.emplace_back(c.counts, unit);
     const auto rank = static_cast<std::size_t>(place_.rank);
     const int mine = counts.counts[rank], my_offset = counts.offsets[rank];
@@ -284,18 +298,12 @@ class MpiBackend final : public Backend {
                                       counts.offsets.data(), MPI_BYTE, c.peer, communicator, pending.new_request()));
         return;
       }
-      case CollectiveKind::scatter: {
+      default: {
         const bool in_place = is_root && c.output == static_cast<const std::byte*>(c.input) + my_offset;
         TANDEM_CHECK_MPI(MPI_Iscatterv(c.input, counts.counts.data(), counts.offsets.data(), MPI_BYTE,
                                        in_place ? MPI_IN_PLACE : c.output, mine, MPI_BYTE, c.peer, communicator,
                                        pending.new_request()));
         return;
-      }
-      default: {
-        const IntCounts& received = pending.counts.emplace_back(c.receive_counts, unit);
-        TANDEM_CHECK_MPI(MPI_Ialltoallv(c.input, counts.counts.data(), counts.offsets.data(), MPI_BYTE, c.output,
-                                        received.counts.data(), received.offsets.data(), MPI_BYTE, communicator,
-                                        pending.new_request()));
       }
     }
   }
@@ -317,10 +325,13 @@ class MpiBackend final : public Backend {
 
   std::shared_ptr<const Communicator> communicator_;
   Place place_;
+  MpiLimits limits_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(duplicate(MPI_COMM_WORLD)); }
+std::unique_ptr<Backend> make_mpi_backend(const MpiLimits& limits) {
+  return std::make_unique<MpiBackend>(duplicate(MPI_COMM_WORLD), limits);
+}
 
 }  // namespace tandem::comm::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/backends/mpi/mpi_limits.h"
 #include "tandem/comm/transports/transport.h"
 #include "tandem/core/failed_call.h"
 
@@ -24,7 +25,7 @@ std::string mpi_thread_obstacle();
 std::string mpi_library_version();
 
 /// Collective over the world, each with a communicator of its own.
-std::unique_ptr<Backend> make_mpi_backend();
+std::unique_ptr<Backend> make_mpi_backend(const MpiLimits& limits = {});
 std::unique_ptr<Transport> make_mpi_transport();
 /// Messages between all ranks of the world by its own communicator: nothing is exchanged beforehand, and nobody else
 /// may send by it meanwhile.

@@ -19,7 +19,7 @@ void abort_mpi(int exit_code) { std::_Exit(exit_code); }
 int mpi_world_rank() { fail("{}", missing_mpi()); }
 int mpi_world_size() { fail("{}", missing_mpi()); }
 std::string mpi_library_version() { fail("{}", missing_mpi()); }
-std::unique_ptr<Backend> make_mpi_backend() { fail("{}", missing_mpi()); }
+std::unique_ptr<Backend> make_mpi_backend(const MpiLimits&) { fail("{}", missing_mpi()); }
 std::unique_ptr<Transport> make_mpi_transport() { fail("{}", missing_mpi()); }
 std::unique_ptr<Transport> make_world_transport() { fail("{}", missing_mpi()); }
 

@@ -115,6 +115,13 @@ TEST_CASE("ranks that compare what they do find each difference before it does h
   CHECK_THAT(error([&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 1); },
                    [&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 0); }),
              ContainsText("rank 2 calls broadcast #1 f32[100] from rank 1, and ranks 0, 1 call broadcast #1"));
+  const auto all_to_all = [](std::int64_t count) {
+    return [=](ProcessGroup& group) { group.all_to_all(Tensor::zeros({3, count})); };
+  };
+  CHECK(
+      error(all_to_all(6), all_to_all(5)) ==
+      "rank 0 has f32[5] for rank 2 in all_to_all #1, and rank 2 expects f32[6]; what a rank has for another one is to "
+      "be what that one expects of it");
 }
 
 namespace {

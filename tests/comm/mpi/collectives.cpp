@@ -53,6 +53,44 @@ TEST_CASE("all_gather stacks tensors by rank") {
 TEST_CASE("every collective, every dtype, from and to every root") {
   const auto group = each_group();
   for (const std::int64_t count : {0, 1, 7, 1025}) CHECK(fault_of_all_collectives(*group, count) == "");
+  for (const int more : {-1, 0, 1}) {
+    if (const int count = group->size() + more; count > 1 && count != 7)
+      CHECK(fault_of_all_collectives(*group, count) == "");
+  }
+}
+
+TEST_CASE("a rank may have many rows for one other and none for the rest, and tensors may begin at odd places") {
+  const auto group = each_group();
+  for (const std::int64_t count : {1, 101}) {
+    CHECK(fault_of_uneven_rows(*group, count) == "");
+    CHECK(fault_of_odd_places(*group, count) == "");
+  }
+}
+
+TEST_CASE("messages of one segment more or less than one, and than several") {
+  constexpr std::int64_t kSegment = 64;  // elements of f32, half as many of f64
+  const auto group =
+      make_native_group({.segments = {.segment_bytes = 4 * kSegment, .depth = 2}, .shared_memory = false});
+  for (const std::int64_t segments : {1, 3})
+    for (const std::int64_t more : {-1, 0, 1})
+      CHECK(fault_of_all_collectives(*group, segments * kSegment + more) == "");
+}
+
+TEST_CASE("MPI's calls take no more than MPI counts, on all ranks alike") {
+  struct Case {
+    MpiLimits limits;
+    std::int64_t count;  // of elements, and of those of a row
+  };
+  // Few chunks and many; less in all than some ranks have in an all-to-all of rows, and more than others have.
+  for (const auto& [limits, count] :
+       {Case{{.chunk = 3, .total = 16}, 7}, Case{{.chunk = 7, .total = 200}, 5}, Case{{.chunk = 40, .total = 1000}, 101}}) {
+    ProcessGroup group(comm::detail::make_mpi_backend(limits));
+    CHECK(fault_of_uneven_rows(group, count) == "");
+    for (const std::int64_t each : {std::int64_t{0}, std::int64_t{1}, count})
+      CHECK(fault_of_all_collectives(group, each) == "");
+    CHECK(fault_of_odd_places(group, count) == "");
+    if (group.size() > 1) CHECK(fault_of_split(group) == "");
+  }
 }
 
 TEST_CASE("groups of some ranks work at the same time") {

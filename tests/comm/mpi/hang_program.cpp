@@ -41,6 +41,9 @@ void take_steps(ProcessGroup& group, int steps) {
   require(large.to_vector<float>().back() == 1.0F, "rank {}: a broadcast that did not arrive", group.rank());
 }
 
+/// For each of three ranks.
+Tensor parts_of(std::int64_t count) { return Tensor::full({3, count}, 1.0, {.device = device}); }
+
 /// Computes for ever.
 void compute() {
   const detail::PathScope module("features.7");
@@ -61,6 +64,7 @@ void misbehave(ProcessGroup& group, const std::string& way) {
   if (way == "dtype") group.all_reduce(Out(full(1000, 1.0, DType::i32)));
   if (way == "order") group.broadcast(Out(x));
   if (way == "message") group.receive(Out(full(999, 1.0)), 0);
+  if (way == "parts") group.all_to_all(parts_of(999));
   if (way == "receive") group.receive(Out(x), 0);
   if (way == "group") compute();
   if (way == "chain") raise(SIGSTOP);
@@ -89,6 +93,8 @@ void behave(ProcessGroup& group, const std::string& way, const std::vector<std::
   }
   if (way == "root")
     group.broadcast(Out(x), 0);
+  else if (way == "parts")
+    group.all_to_all(parts_of(1000));
   else if (way == "tags" && group.rank() == 0)
     group.send(full(2'000'000, 1.0), 1, 3);
   else if (way == "message" && group.rank() == 0)

@@ -1,0 +1,119 @@
+// Collectives of more bytes than an int counts, on each backend. They take memory: less than all of a small machine, or
+// they are skipped.
+#include "tandem/comm/collective.h"
+#include "tests/comm/collective_values.h"
+#include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+
+#include <fstream>
+#include <string>
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+constexpr std::int64_t kBytes = (std::int64_t{1} << 31) + 1;
+constexpr double kGib = 1 << 30;
+
+/// Of this host; 0 where the system does not say.
+double available_gib() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  double kib = 0.0;
+  while (file >> word)
+    if (word == "MemAvailable:") file >> kib;
+  return kib / (1 << 20);
+}
+
+/// Whether the ranks have so many bytes each, and half as much again for what the backend takes; else the test is
+/// skipped.
+bool has_room(ProcessGroup& group, std::int64_t bytes) {
+  const double needed = 1.5 * static_cast<double>(bytes * group.size()) / kGib;
+  const Tensor available = Tensor::full({1}, available_gib());
+  group.all_reduce(Out(available), ReduceOp::min);  // all ranks decide alike
+  if (available.item() >= needed) return true;
+  skip_test(fmt::format("takes {:.0f} GiB of memory, and {:.0f} are free", needed, available.item()));
+  return false;
+}
+
+template <typename T>
+Tensor numbers_of(int rank, std::int64_t count, DType dtype) {
+  const Tensor tensor = Tensor::empty({count}, {.dtype = dtype});
+  T* const values = Out(tensor).data<T>();
+  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(value_at(rank, i, dtype));
+  return tensor;
+}
+
+/// Elements that are not `value(index)`, of `count` from `begin` on.
+template <typename T, typename Value>
+std::int64_t count_wrong(const Tensor& tensor, std::int64_t begin, std::int64_t count, const Value& value) {
+  const T* const values = tensor.data<T>() + begin;
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < count; ++i) wrong += values[i] != static_cast<T>(value(i));
+  return wrong;
+}
+
+double byte_of(int rank, std::int64_t index) { return value_at(rank, index, DType::u8); }
+
+std::unique_ptr<ProcessGroup> each_backend() {
+  auto names = mpi_backends();
+  names.push_back("messages");
+  const std::string_view name = GENERATE_COPY(from_range(names));
+  return name == "messages" ? make_message_group() : make_process_group(name, environment());
+}
+
+}  // namespace
+
+TEST_CASE("a broadcast of more bytes than an int counts", "[.huge]") {
+  const auto group = each_backend();
+  CAPTURE(group->name());
+  if (!has_room(*group, kBytes)) return;
+  const int root = group->size() - 1;
+  const Tensor tensor = numbers_of<std::uint8_t>(group->rank(), kBytes, DType::u8);
+  group->broadcast(Out(tensor), root);
+  CHECK(count_wrong<std::uint8_t>(tensor, 0, kBytes, [&](std::int64_t index) { return byte_of(root, index); }) == 0);
+}
+
+TEST_CASE("an all_gather of more bytes than an int counts", "[.huge]") {
+  const auto group = each_backend();
+  CAPTURE(group->name());
+  if (!has_room(*group, 2 * kBytes)) return;
+  const std::int64_t part = kBytes / group->size() + 1;
+  const Tensor all = group->all_gather(numbers_of<std::uint8_t>(group->rank(), part, DType::u8));
+  for (int rank = 0; rank < group->size(); ++rank)
+    CHECK(count_wrong<std::uint8_t>(all, rank * part, part, [&](std::int64_t index) { return byte_of(rank, index); }) ==
+          0);
+}
+
+TEST_CASE("an all_reduce of more bytes than an int counts", "[.huge]") {
+  const auto group = each_backend();
+  CAPTURE(group->name());
+  if (!has_room(*group, 2 * kBytes)) return;
+  constexpr std::int64_t kCount = kBytes / 4 + 1;
+  const Tensor tensor = numbers_of<float>(group->rank(), kCount, DType::f32);
+  group->all_reduce(Out(tensor));
+  CHECK(count_wrong<float>(tensor, 0, kCount, [&](std::int64_t index) {
+          double sum = 0.0;
+          for (int rank = 0; rank < group->size(); ++rank) sum += value_at(rank, index, DType::f32);
+          return sum;
+        }) == 0);
+}
+
+TEST_CASE("rows of more bytes than an int counts that go to one rank alone", "[.huge]") {
+  const auto group = each_backend();
+  CAPTURE(group->name());
+  if (!has_room(*group, kBytes)) return;
+  const int last = group->size() - 1;
+  const bool has_them = group->rank() == 0, gets_them = group->rank() == last;
+  std::vector<std::int64_t> rows_to(static_cast<std::size_t>(group->size()), 0);
+  if (has_them) rows_to.back() = kBytes;
+  const Tensor result = group->all_to_all_rows(
+      numbers_of<std::uint8_t>(0, has_them ? kBytes : 0, DType::u8).as_strided({has_them ? kBytes : 0, 1}, {1, 1}, 0),
+      rows_to);
+  REQUIRE(result.numel() == (gets_them ? kBytes : 0));
+  CHECK(count_wrong<std::uint8_t>(result, 0, result.numel(), [](std::int64_t index) { return byte_of(0, index); }) ==
+        0);
+}
