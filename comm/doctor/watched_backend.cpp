@@ -265,7 +265,7 @@ class WatchedBackend final : public Backend {
   std::string_view name() const override { return backend_.name(); }
   Place place() const override { return backend_.place(); }
   bool takes(Device device, CollectiveKind kind) const override { return backend_.takes(device, kind); }
-  bool reduces_half(CollectiveKind kind) const override { return backend_.reduces_half(kind); }
+  bool reduces_half(CollectiveKind kind, ReduceOp op) const override { return backend_.reduces_half(kind, op); }
 
   Backend& on(Device device) override {
     Backend& other = backend_.on(device);

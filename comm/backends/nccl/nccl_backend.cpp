@@ -203,7 +203,10 @@ class NcclBackend final : public Backend {
     return device == device_ || others_->takes(device, kind);
   }
   Backend& on(Device device) override { return device == device_ ? *this : others_->on(device); }
-  bool reduces_half(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  /// Not products, which NCCL rounds at each rank, as it does sums; its min and max round nothing.
+  bool reduces_half(CollectiveKind kind, ReduceOp op) const override {
+    return kind == CollectiveKind::all_reduce && op != ReduceOp::product;
+  }
 
   /// Barriers and operations on host memory are the others'; what is on a GPU is done here.
   std::unique_ptr<Work> start(const Collective& collective) override {
