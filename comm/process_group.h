@@ -135,7 +135,8 @@ class ProcessGroup {
   /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
   /// With GroupOptions::checks both ranks throw Error where dtypes or numbers of elements differ, and nothing is sent.
   void send(const Tensor& tensor, int to, int tag = 0);
-  /// Begins it, as all_reduce_async() does.
+  /// Begins it, as all_reduce_async() does. Backend nccl does what it has begun one after another: two ranks that begin
+  /// to send to each other before they begin to receive may wait for ever there, too.
   std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
   /// Waits for the message that the rank `from` sends with this tag.
   void receive(const Out& tensor, int from, int tag = 0);

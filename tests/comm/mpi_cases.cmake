@@ -35,12 +35,15 @@ add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_redu
   ${directory}/messages.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
   ${directory}/unreadable_memory.cpp ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_CUDA_IS_SIMULATED)
-  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/device_faults.cpp)
-  set_source_files_properties(${directory}/device_faults.cpp PROPERTIES
+  # The file of faults comes last: after its last test no kernel is launched any more.
+  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_collectives.cpp ${directory}/nccl_group_simulated.cpp
+    ${directory}/device_faults.cpp)
+  set_source_files_properties(${directory}/device_faults.cpp ${directory}/nccl_group_simulated.cpp PROPERTIES
     INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/simulator/include)
 endif()
 if(TANDEM_HAS_NCCL)
-  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
+  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp ${directory}/nccl_collectives.cpp
+    ${directory}/nccl_group_real.cpp)
 endif()
 target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem_test_support tandem::comm)
 target_precompile_headers(tandem_comm_mpi_tests REUSE_FROM tandem_test_headers)
