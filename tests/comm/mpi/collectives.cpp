@@ -68,7 +68,7 @@ TEST_CASE("a rank may have many rows for one other and none for the rest, and te
 }
 
 TEST_CASE("messages of one segment more or less than one, and than several") {
-  constexpr std::int64_t kSegment = 64;  // elements of f32, half as many of f64
+  constexpr std::int64_t kSegment = 16;  // elements of f32, half as many of f64
   const auto group =
       make_native_group({.segments = {.segment_bytes = 4 * kSegment, .depth = 2}, .shared_memory = false});
   for (const std::int64_t segments : {1, 3})
@@ -82,8 +82,8 @@ TEST_CASE("MPI's calls take no more than MPI counts, on all ranks alike") {
     std::int64_t count;  // of elements, and of those of a row
   };
   // Few chunks and many; less in all than some ranks have in an all-to-all of rows, and more than others have.
-  for (const auto& [limits, count] :
-       {Case{{.chunk = 3, .total = 16}, 7}, Case{{.chunk = 7, .total = 200}, 5}, Case{{.chunk = 40, .total = 1000}, 101}}) {
+  for (const auto& [limits, count] : {Case{{.chunk = 3, .total = 16}, 7}, Case{{.chunk = 7, .total = 200}, 5},
+                                      Case{{.chunk = 40, .total = 1000}, 101}}) {
     ProcessGroup group(comm::detail::make_mpi_backend(limits));
     CHECK(fault_of_uneven_rows(group, count) == "");
     for (const std::int64_t each : {std::int64_t{0}, std::int64_t{1}, count})
