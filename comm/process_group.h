@@ -75,7 +75,8 @@ class ProcessGroup {
   // To all --------------------------------------------------------------------------------------------------------
 
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. MPI's and NCCL's min
-  /// and max may drop NaN; those of the other backends pass it on.
+  /// and max may drop NaN; those of the other backends pass it on. Every rank calls this form, or every rank
+  /// all_reduce_async(): with backend mpi they are different calls of MPI, which do not meet.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
   /// Begins it and returns at once; it is done once wait() of the result has returned. Leave the elements alone until
   /// then.
