@@ -133,14 +133,17 @@ constexpr CollectiveWays kGlooWays{"UnboundBuffer::send",
                                    "gloo::broadcast",
                                    "gloo::allreduce",
                                    "gloo::reduce",
-                                   "gloo::allgatherv",
+                                   "gloo::allgatherv, messages where a rank has nothing",
                                    "messages",
                                    "messages",
                                    "gloo::reduce to each",
                                    "messages",
                                    "gloo::barrier"};
+constexpr std::string_view kNcclAllReduce =
+    "ncclAllReduce; sums of halves ncclSend, ncclRecv, a kernel that adds in f32, ncclAllGather";
+constexpr std::string_view kNcclAllGather = "ncclAllGather; of unequal parts ncclSend, ncclRecv";
 constexpr CollectiveWays kNcclWays{"ncclSend",           "ncclRecv",           "ncclBroadcast",
-                                   "ncclAllReduce",      "ncclReduce",         "ncclAllGather",
+                                   kNcclAllReduce,       "ncclReduce",         kNcclAllGather,
                                    "ncclSend, ncclRecv", "ncclSend, ncclRecv", "ncclReduceScatter",
                                    "ncclSend, ncclRecv", "MPI_Ibarrier"};
 constexpr std::string_view kStaged = "by way of pinned host memory";

@@ -75,7 +75,8 @@ class ProcessGroup {
   // To all --------------------------------------------------------------------------------------------------------
 
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. MPI's and NCCL's min
-  /// and max may drop NaN; those of the other backends pass it on.
+  /// and max may drop NaN; those of the other backends pass it on. Every rank calls this form, or every rank
+  /// all_reduce_async(): with backend mpi they are different calls of MPI, which do not meet.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
   /// Begins it and returns at once; it is done once wait() of the result has returned. Leave the elements alone until
   /// then.
@@ -135,7 +136,8 @@ class ProcessGroup {
   /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
   /// With GroupOptions::checks both ranks throw Error where dtypes or numbers of elements differ, and nothing is sent.
   void send(const Tensor& tensor, int to, int tag = 0);
-  /// Begins it, as all_reduce_async() does.
+  /// Begins it, as all_reduce_async() does. Backend nccl does what it has begun one after another: two ranks that begin
+  /// to send to each other before they begin to receive may wait for ever there, too.
   std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
   /// Waits for the message that the rank `from` sends with this tag.
   void receive(const Out& tensor, int from, int tag = 0);

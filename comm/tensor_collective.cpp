@@ -73,7 +73,7 @@ Collective flat(const TensorCollective& c) {
 
 bool goes_through_f32(Backend& backend, const TensorCollective& c) {
   const Tensor& tensor = c.tensors.input.defined() ? c.tensors.input : c.tensors.output;
-  return is_reduction(c.kind) && is_half(tensor.dtype()) && !backend.reduces_half(c.kind);
+  return is_reduction(c.kind) && is_half(tensor.dtype()) && !backend.reduces_half(c.kind, c.op);
 }
 
 /// All elements of a dense tensor, in the order in which they lie in memory.

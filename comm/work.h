@@ -28,10 +28,10 @@ class Work {
   /// Returns once it is complete on this rank.
   virtual void wait() = 0;
 
-  /// Where a GPU does the work: lets what is enqueued in `stream` from now on come behind it, and returns true at once.
-  /// Whether it is complete, or has failed, is told by later polls and waits, so it is to be kept until then. Else
-  /// returns false and does nothing: then wait(). Within a WorkGraph's recording it is the end of the work, of which
-  /// nothing else can be asked there.
+  /// Where a GPU does the work: lets what is enqueued in `stream` from now on come behind it, and returns true, without
+  /// waiting for any GPU; backend native may wait for other ranks to start it. Whether it is complete, or has failed,
+  /// is told by later polls and waits, so it is to be kept until then. Else returns false and does nothing: then
+  /// wait(). Within a WorkGraph's recording it is the end of the work, of which nothing else can be asked there.
   virtual bool join(const Stream& /*stream*/) { return false; }
 
   /// A count that grows whenever a poll has moved on this work, or another that moves with it, where the backend knows:

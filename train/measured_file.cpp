@@ -47,11 +47,11 @@ std::string read_measured_file(const std::string& path, const MeasuredFormat& fo
     read(json);
   } catch (const Error& error) {
     const std::string_view reason = error.what();
-    return reason.starts_with(path) ? fmt::format("{}; ignored", reason) : fmt::format("{}: ignored: {}", path, reason);
+    return reason.starts_with(path) ? std::string(reason) : fmt::format("{}: {}", path, reason);
   } catch (const Json::parse_error& error) {
-    return fmt::format("{}: ignored: damaged at byte {}: {} makes it anew", path, error.byte, format.maker);
+    return fmt::format("{}: damaged at byte {}: {} makes it anew", path, error.byte, format.maker);
   } catch (const Json::exception&) {
-    return fmt::format("{}: ignored: damaged: something of it is missing or no proper value: {} makes it anew", path,
+    return fmt::format("{}: damaged: something of it is missing or no proper value: {} makes it anew", path,
                        format.maker);
   }
   return "";

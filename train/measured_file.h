@@ -18,8 +18,8 @@ struct MeasuredFormat {
   std::int64_t most_bytes = 8 << 20;
 };
 
-/// Gives `read` what the file holds. Returns "" if that worked or there is no such file yet, else why the file is
-/// ignored, beginning with its name: another file, damaged, of another version, or what `read` threw as Error.
+/// Gives `read` what the file holds. Returns "" if that worked or there is no such file yet, else why the file is of no
+/// use, beginning with its name: another file, damaged, of another version, or what `read` threw as Error.
 std::string read_measured_file(const std::string& path, const MeasuredFormat& format,
                                const std::function<void(const nlohmann::ordered_json&)>& read);
 

@@ -18,7 +18,7 @@ std::string message_costs_key(comm::ProcessGroup& group);
 /// What load_message_costs() found.
 struct LoadedCosts {
   std::optional<comm::MessageCosts> costs;  ///< nothing where the file has none of that key
-  std::string problem;                      ///< why the file is ignored, beginning with its name; mostly empty
+  std::string problem;                      ///< why the file is of no use, beginning with its name; mostly empty
 };
 
 /// What the file holds for this key. No such file yet is no problem.

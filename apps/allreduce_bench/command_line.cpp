@@ -21,7 +21,7 @@ namespace {
 
 using comm::ReduceOp;
 
-constexpr std::array kOps = {ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max};
+constexpr std::array kOps = {ReduceOp::sum, ReduceOp::product, ReduceOp::average, ReduceOp::min, ReduceOp::max};
 constexpr std::array kDTypes = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64};
 
 /// Options as they are written.
@@ -70,7 +70,7 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
   number("--factor", options.factor, 2, 1024, "From one size to the next");
   number("--rounds", options.rounds, 1, 1000000, "Rounds, in which all have their turn");
   app.add_option("--dtype", texts.dtype, "f32, f64, f16, bf16, i32 or i64");
-  app.add_option("--op", texts.op, "Of reductions: sum, product, min or max");
+  app.add_option("--op", texts.op, "Of reductions: sum, product, average, min or max");
   app.add_flag("--predict", options.predicts,
                "Measure what messages cost, show what --algorithms take by that, and let by-cost choose by it");
   app.add_flag("--roofline", options.roofline,
@@ -213,6 +213,10 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
           "or i64",
           name_of(options.dtype));
   options.op = chosen("op", texts.op, kOps);
+  require(options.op != ReduceOp::average || is_floating(options.dtype),
+          "--op average: needs a floating --dtype, not {}", name_of(options.dtype));
+  require(options.op != ReduceOp::average || !options.has_virtual_clock(),
+          "--op average: --simulate without mpirun follows schedules, which divide nothing; choose sum");
   require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,
           options.max_bytes);
   require(line.csv_file.empty() || line.svg_file.empty() || !is_one_place(line.csv_file, line.svg_file),

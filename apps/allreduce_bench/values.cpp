@@ -14,6 +14,21 @@ namespace {
 using comm::ReduceOp;
 
 constexpr std::int64_t kPeriod = 8191;  // so no part of 2^n elements begins where another does
+constexpr std::int64_t kStep = 97;      // between ranks: all have other numbers at one place
+
+/// How many numbers, from 0 on, are put into a tensor: those that the dtype has, and whose sums f32 has. f16 has those
+/// of 64 ranks as well.
+std::int64_t numbers_of(DType dtype) {
+  switch (dtype) {
+    case DType::u8:
+    case DType::bf16:
+      return 251;
+    case DType::f16:
+      return 1021;
+    default:
+      return kPeriod;
+  }
+}
 
 template <typename T>
 T element(double value) {
@@ -22,12 +37,12 @@ T element(double value) {
 
 /// One period of a part's elements, or the whole part where it is shorter.
 template <typename T>
-std::vector<T> period_of(const ExpectedPart& part, int ranks, ReduceOp op) {
+std::vector<T> period_of(const ExpectedPart& part, int ranks, ReduceOp op, DType dtype) {
   std::vector<T> period;
   for (std::int64_t i = 0; i < std::min(part.count, kPeriod); ++i) {
     const std::int64_t index = part.begin + i;
-    period.push_back(element<T>(part.from == ExpectedPart::kReduction ? reduced_at(ranks, index, op)
-                                                                      : value_at(part.from, index, op)));
+    period.push_back(element<T>(part.from == ExpectedPart::kReduction ? reduced_at(ranks, index, op, dtype)
+                                                                      : value_at(part.from, index, op, dtype)));
   }
   return period;
 }
@@ -42,16 +57,16 @@ void for_each_period(std::int64_t count, const std::vector<T>& period, const Vis
 
 }  // namespace
 
-double value_at(int rank, std::int64_t index, ReduceOp op) {
+double value_at(int rank, std::int64_t index, ReduceOp op, DType dtype) {
   const std::int64_t place = index % kPeriod;
   if (op == ReduceOp::product) return (rank + place) % 11 == 0 ? 2.0 : 1.0;
-  return static_cast<double>((2 * rank + place * place % kPeriod) % 5);
+  return static_cast<double>((kStep * rank + place * place % kPeriod) % numbers_of(dtype));
 }
 
-double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
-  double result = value_at(0, index, op);
+double reduced_at(int ranks, std::int64_t index, ReduceOp op, DType dtype) {
+  double result = value_at(0, index, op, dtype);
   for (int rank = 1; rank < ranks; ++rank) {
-    const double value = value_at(rank, index, op);
+    const double value = value_at(rank, index, op, dtype);
     switch (op) {
       case ReduceOp::product:
         result *= value;
@@ -66,14 +81,14 @@ double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
         result += value;
     }
   }
-  return result;
+  return op == ReduceOp::average ? result / ranks : result;
 }
 
 void fill_input(const Tensor& tensor, int rank, ReduceOp op) {
   dispatch_all(tensor.dtype(), "fill", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const values = Out(tensor).data<T>();
-    const std::vector<T> period = period_of<T>({rank, 0, tensor.numel()}, 1, op);
+    const std::vector<T> period = period_of<T>({rank, 0, tensor.numel()}, 1, op, tensor.dtype());
     for_each_period(tensor.numel(), period,
                     [&](std::int64_t begin, std::span<const T> part) { std::ranges::copy(part, values + begin); });
   });
@@ -95,7 +110,7 @@ std::int64_t count_wrong(std::span<const Tensor> tensors, std::span<const Expect
     using T = typename decltype(tag)::type;
     std::int64_t place = 0;
     for (const ExpectedPart& part : parts) {
-      const std::vector<T> period = period_of<T>(part, ranks, op);
+      const std::vector<T> period = period_of<T>(part, ranks, op, tensors.front().dtype());
       for (const Tensor& tensor : tensors) {
         const T* const values = tensor.data<T>() + place;
         for_each_period(part.count, period, [&](std::int64_t begin, std::span<const T> right) {

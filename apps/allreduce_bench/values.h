@@ -10,11 +10,12 @@
 
 namespace tandem::allreduce_bench {
 
-/// The element at `index` of a rank's input: whole numbers so small that sums and products of them are exact in f32, in
-/// any order. Neighbouring ranks differ at each index (but for products), and so do the parts of a tensor.
-double value_at(int rank, std::int64_t index, comm::ReduceOp op);
-/// The reduction of these over all ranks.
-double reduced_at(int ranks, std::int64_t index, comm::ReduceOp op);
+/// The element at `index` of a rank's input: whole numbers that the dtype has, of which f32 has the sums and products,
+/// in any order. Ranks differ at each index (but for products), and so do the parts of a tensor.
+double value_at(int rank, std::int64_t index, comm::ReduceOp op, DType dtype);
+/// The reduction of these over all ranks. An average is rounded once where the dtype has not the sum's part, as all
+/// backends round it.
+double reduced_at(int ranks, std::int64_t index, comm::ReduceOp op, DType dtype);
 
 /// Writes a rank's input, or values that are in no result.
 void fill_input(const Tensor& tensor, int rank, comm::ReduceOp op);

@@ -36,6 +36,9 @@ struct Kept {
 Kept find_kept(const Settings& s, comm::ProcessGroup& group) {
   Kept kept{.key = train::message_costs_key(group), .loaded = {}};
   if (group.rank() == 0 && !s.comm_costs.empty()) kept.loaded = train::load_message_costs(s.comm_costs, kept.key);
+  // --tune-comm makes it anew.
+  comm::run_agreed(
+      group, [&] { require(s.tune_comm || kept.loaded.problem.empty(), "--comm-costs {}", kept.loaded.problem); });
   kept.is_known = group.all_gather_bytes(kept.loaded.costs ? "known" : "").front() == "known";
   return kept;
 }

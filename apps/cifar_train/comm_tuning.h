@@ -15,7 +15,8 @@ using TellLines = std::function<void(const std::string&)>;
 
 /// Has the group choose by what --comm-costs holds for it or, where it holds nothing and --tune-comm is given, by what
 /// is measured now, and keeps that. Rank 0 tells it, or why there is nothing to choose; without these options, what is
-/// chosen by usual costs, if anything is. Collective; throws AgreedError where it cannot be kept.
+/// chosen by usual costs, if anything is. Collective; throws AgreedError where it cannot be kept, and, without
+/// --tune-comm, for a file that is damaged or another one.
 void tune_comm(const Settings& settings, comm::ProcessGroup& group, const TellLines& tell);
 
 /// The same by what --comm-costs holds alone: nothing is measured, kept or told.

@@ -47,7 +47,10 @@ void check_comm_costs(const Settings& s) {
   std::error_code unknown;
   require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
           "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
-  if (!s.tune_comm) return;
+  if (!s.tune_comm) {  // what it has for these ranks is found out where it is read
+    const std::string problem = s.comm_costs.empty() ? "" : train::load_message_costs(s.comm_costs, "").problem;
+    return require(problem.empty(), "--comm-costs {}", problem);
+  }
   check_writable("--comm-costs", s.comm_costs);
   require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
           "--comm-costs {}: holds something else, which --tune-comm would replace: name another file", s.comm_costs);

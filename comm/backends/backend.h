@@ -44,8 +44,8 @@ class Backend {
   virtual bool takes(Device device, CollectiveKind) const { return device.type == DeviceType::cpu; }
   /// What works on memory of a device that this backend takes: itself, or another backend that it holds.
   virtual Backend& on(Device) { return *this; }
-  /// True if it reduces f16 and bf16 itself: added in f32 and rounded once.
-  virtual bool reduces_half(CollectiveKind) const { return false; }
+  /// True if it reduces f16 and bf16 by this operation itself: in f32, and rounded once.
+  virtual bool reduces_half(CollectiveKind, ReduceOp) const { return false; }
 
   /// Begins an operation, and returns at once. Several may be under way; the n-th collective that is started on one
   /// rank meets the n-th on every other. Messages meet by sender, receiver and tag, in their order.

@@ -231,7 +231,14 @@ class WatchedWork final : public Work {
     });
     finish();
   }
-  bool join(const Stream& stream) override { return is_complete_ || work_->join(stream); }
+  /// Which may wait for other ranks' hosts. Ranks that compare what they do move messages on meanwhile, so they wait.
+  bool join(const Stream& stream) override {
+    if (is_complete_) return true;
+    if (watch_->messages() != nullptr) return false;
+    bool is_joined = false;
+    watch_->wait(operation_, [&] { is_joined = work_->join(stream); });
+    return is_joined;
+  }
   std::int64_t moves() const override { return work_->moves(); }
 
  private:
@@ -265,7 +272,7 @@ class WatchedBackend final : public Backend {
   std::string_view name() const override { return backend_.name(); }
   Place place() const override { return backend_.place(); }
   bool takes(Device device, CollectiveKind kind) const override { return backend_.takes(device, kind); }
-  bool reduces_half(CollectiveKind kind) const override { return backend_.reduces_half(kind); }
+  bool reduces_half(CollectiveKind kind, ReduceOp op) const override { return backend_.reduces_half(kind, op); }
 
   Backend& on(Device device) override {
     Backend& other = backend_.on(device);

@@ -28,7 +28,7 @@ class ProgressBackend final : public Backend {
   std::string_view name() const override { return backend_->name(); }
   Place place() const override { return backend_->place(); }
   bool takes(Device device, CollectiveKind kind) const override { return backend_->takes(device, kind); }
-  bool reduces_half(CollectiveKind kind) const override { return backend_->reduces_half(kind); }
+  bool reduces_half(CollectiveKind kind, ReduceOp op) const override { return backend_->reduces_half(kind, op); }
 
   std::unique_ptr<Work> start(const Collective& collective) override {
     return thread_.add([&] { return backend_->start(collective); });

@@ -55,6 +55,12 @@ class ProgressWork final : public Work {
     is_complete();
   }
 
+  bool join(const Stream& stream) override {
+    if (has_ended()) return false;  // and wait() returns at once
+    const Entry inside(*shared_);
+    return !has_ended() && item_.work->join(stream);
+  }
+
  private:
   void wait_inside() {
     try {

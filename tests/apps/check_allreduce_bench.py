@@ -104,7 +104,8 @@ def main():
     if "gloo" in BACKENDS:
         checked_rows(["gloo"], collectives, "--backends", "gloo")
     # Halves are rounded once; whole numbers; products.
-    for more in (["--dtype", "bf16"], ["--dtype", "i64", "--op", "max"], ["--dtype", "f16", "--op", "product"]):
+    for more in (["--dtype", "bf16"], ["--dtype", "i64", "--op", "max"], ["--dtype", "f16", "--op", "product"],
+                 ["--op", "average"], ["--dtype", "bf16", "--op", "average"]):
         checked_rows(quick, ["all_reduce", "reduce", "reduce_scatter"], "--backends", ",".join(quick), *more)
 
 

@@ -904,6 +904,17 @@ def few_threads():
                                                 r"its limits\n", done.stderr), f"{done}")
 
 
+# Ranks, backend and its options, threads: by the argument of the case. The first of each is of one rank.
+CANONICAL_RUNS = {
+    "": ((1, "self", 2), (1, "self", 1), (2, "mpi", 1), (2, "native", 2), (4, "native", 1), (1, "threads --replicas 2", 1),
+         (2, "native --bucket-mb 0.1", 1), (2, "native --comm-algorithm ring", 1)),
+    "gloo": ((1, "self", 1), (2, "gloo", 1)),
+    "four": ((1, "self", 1), (4, "mpi", 1), (4, "native --comm-algorithm double-tree --bucket-mb 1", 1),
+             (2, "mpi --bucket-mb 0.1", 1), (1, "threads --replicas 4", 1)),
+    "four-gloo": ((1, "self", 1), (4, "gloo", 1)),
+}
+
+
 def canonical():
     """The same bits on any number of ranks and threads, of any backend: in figures, weights and state."""
     networks = {
@@ -912,8 +923,7 @@ def canonical():
     }
     for network, options in networks.items():
         expected = None
-        for ranks, backend, threads in ((1, "self", 2), (1, "self", 1), (2, "mpi", 1), (2, "native", 2),
-                                        (4, "native", 1), (1, "threads --replicas 2", 1)):
+        for ranks, backend, threads in CANONICAL_RUNS[" ".join(sys.argv[3:4])]:
             name = f"{network}_{ranks}_{backend}_{threads}".replace(" ", "_")
             records = train(name, f"--dataset synthetic --limit-test 33 --epochs 2 --global-batch-size 32 --log-every 1 "
                                   f"--canonical 4 --backend {backend} {options} --save-weights {path(name)} "

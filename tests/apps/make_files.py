@@ -116,6 +116,8 @@ def make_files_in(root):
     config(at("other_choices.toml"), 'optimizer = "adamw"\nschedule = "one-cycle"\nlr = 0.01\n')
     config(at("two_lines.toml"), 'model = "two\\nlines"\n')
     config(at("notes.txt"), "my notes\n")
+    for name in ("damaged_costs.json", "damaged_too.json"):
+        config(at(name), '{"format": "tandem message costs", "version": 1}')
     config(at("global_batch.toml"), "global-batch-size = 16\n")
     os.mkdir(at("directory.toml"))
 

@@ -342,8 +342,14 @@ bad_input(NAME "message costs in a file of something else" ERR "--comm-costs app
 bad_input(NAME "message costs and one algorithm" ERR "--tune-comm: of no use with --comm-algorithm ring" ARGS --tune-comm --comm-algorithm ring)
 app_case(NAME "message costs and a library" EXIT 2 ERR "--tune-comm: is for backends native and threads, and --backend self chooses for itself"
   ARGS --backend self --tune-comm)
-app_case(NAME "another file as message costs" OUT "test accuracy" ERR "note: --comm-costs app_files/plain_file: ignored: not a file of message costs"
-  ARGS ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/plain_file)
+bad_input(NAME "another file as message costs" ERR "--comm-costs app_files/plain_file: not a file of message costs"
+  ARGS ${one_epoch} --threads 1 --comm-algorithm by-cost --comm-costs app_files/plain_file)
+bad_input(NAME "damaged message costs" ERR "--comm-costs app_files/damaged_costs.json: damaged: something of it is missing"
+  ARGS ${one_epoch} --threads 1 --comm-algorithm by-cost --comm-costs app_files/damaged_costs.json)
+app_case(NAME "damaged message costs are measured anew" OUT "  messages 4 B in " "kept in app_files/damaged_too.json" ERR "note: --comm-costs app_files/damaged_too.json: damaged"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --tune-comm --comm-costs app_files/damaged_too.json)
+bad_input(NAME "an algorithm that there is not" ERR "--comm-algorithm" "rign" "did you mean ring?"
+  ARGS ${one_epoch} --threads 1 --comm-algorithm rign)
 app_case(NAME "a simulated network" OUT "  network  simulated: alpha=1ms beta=1.1GB local-alpha=2us local-beta=4GB hosts=2x1" "  sums     by " "predicted for the simulated 1000 us"
   ARGS ${one_epoch} --replicas 2 --threads 1 --simulate-network alpha=1ms)
 app_case(NAME "a simulated network of one rank" OUT "backend self" "predicted for the simulated 1000 us" ARGS ${one_epoch} --threads 1 --simulate-network alpha=1ms)

@@ -47,7 +47,7 @@ app_case(PROGRAM allreduce_bench NAME "connectivity of one rank" EXIT 2 ERR "--c
   ARGS --connectivity)
 app_case(PROGRAM allreduce_bench NAME "connectivity of backends" EXIT 2 ERR "--backends: is not of --connectivity"
   ARGS --connectivity --backends mpi)
-app_case(PROGRAM allreduce_bench NAME "unknown operation" EXIT 2 ERR "--op: unknown op 'mean' (choices: sum, product, min, max)"
+app_case(PROGRAM allreduce_bench NAME "unknown operation" EXIT 2 ERR "--op: unknown op 'mean' (choices: sum, product, average, min, max)"
   ARGS --op mean)
 app_case(PROGRAM allreduce_bench NAME "unknown algorithm" EXIT 2 ERR "--algorithms: unknown algorithm 'rang': did you mean ring?"
   ARGS --algorithms rang)

@@ -25,24 +25,27 @@ std::vector<std::string> lines_of_page() {
       rows[kind] += fmt::format(" {} |", way.empty() ? "-" : way);
     }
   }
-  std::vector<std::string> lines{"# What each backend does how",
-                                 "",
-                                 "This page is made from the table in `comm/backends.cpp` by "
-                                 "`tests/comm/test_backend_table.cpp`, which fails where it is",
-                                 "another. Every filled cell is tested with all dtypes, operations and roots on 1 to 5 "
-                                 "ranks (`tests/comm/collective_checks.cpp`),",
-                                 "by processes under `mpirun`, by threads (those of `threads` on up to 32), or by "
-                                 "both. Cells of NCCL were tested with a stand-in",
-                                 "for the library; NCCL itself has trained with one rank on one GPU, and not between "
-                                 "GPUs. [launching.md](../launching.md) says what the backends are, "
-                                 "and how to choose one.",
-                                 "",
-                                 heads,
-                                 rules};
+  std::vector<std::string> lines{
+      "# What each backend does how",
+      "",
+      "This page is made from the table in `comm/backends.cpp` by "
+      "`tests/comm/test_backend_table.cpp`, which fails where it is",
+      "another. Every filled cell is tested with all dtypes, operations and roots, each "
+      "element compared with what it must be (`tests/comm/collective_checks.cpp`):",
+      "`mpi`, `native` and `gloo` between 1 to 8 processes under `mpirun`, `threads` and `native` between up to 32 "
+      "threads, `self` alone. Tensors of GPUs are tested the same way on the",
+      "simulated device, for `nccl` with a stand-in for the library that sends by MPI; where a GPU is there, the same "
+      "test runs over NCCL itself. NCCL has trained with one rank on one GPU, and not",
+      "between GPUs. [launching.md](../launching.md) says what the backends are, and how to choose one.",
+      "",
+      heads,
+      rules};
   lines.insert(lines.end(), rows.begin(), rows.end());
-  lines.insert(lines.end(),
-               {on_gpus, progress, "",
-                "Halves are added in f32 and rounded once by each of them. `average` is a sum that is divided."});
+  lines.insert(
+      lines.end(),
+      {on_gpus, progress, "",
+       "Halves are reduced in f32 and rounded once by each of them. `average` is a sum that is divided; of `nccl` "
+       "it is ncclAvg, but for halves in all_reduce."});
   return lines;
 }
 

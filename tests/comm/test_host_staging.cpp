@@ -3,6 +3,7 @@
 #include "tandem/comm/ddp/gradient_bucket.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/comm/process_group.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -88,7 +89,15 @@ std::vector<double> filled(std::int64_t count, double value) {
 
 }  // namespace
 
-TEST_CASE("every collective takes device tensors and leaves the result on the device", "[cuda]") {
+TEST_CASE("every collective of one rank takes device tensors, of every dtype and of any place", "[cuda]") {
+  if (!has_gpu()) return;
+  ProcessGroup group(make_self_backend());
+  for (const std::int64_t count : {0, 1, 101}) CHECK(fault_of_all_collectives(group, count, kGpu) == "");
+  CHECK(fault_of_uneven_rows(group, 7, kGpu) == "");
+  CHECK(fault_of_odd_places(group, 101, kGpu) == "");
+}
+
+TEST_CASE("collectives of device tensors leave the result on the device, and keep its strides", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));

@@ -195,6 +195,35 @@ TEST_CASE("nccl: works may outlive the backend") {
   CHECK(script.calls.back() == "close");
 }
 
+TEST_CASE("nccl: a group of some ranks has a communicator of its own, of an id of its own") {
+  Script script, parts;
+  int ids = 0;
+  NcclOptions options = kQuick;
+  const NcclConnector connector{
+      .make_id = [&] { return fmt::format("id {}", ++ids); },
+      .start = [&](const std::string& id, ProcessGroup& group) -> std::unique_ptr<NcclCommunicator> {
+        require(ids < 4, "no more communicators");
+        parts.calls.push_back(fmt::format("{} of {}", id, group.size()));
+        return std::make_unique<ScriptedCommunicator>(parts);
+      }};
+  {
+    ProcessGroup group(make_nccl_backend(make_self_backend(), std::make_unique<ScriptedCommunicator>(script), Device{},
+                                         options, connector));
+    const auto part = group.split(3), none = group.split(-1), part_of_part = part->split(0);
+    CHECK(none == nullptr);
+    part_of_part->all_reduce(Out(Tensor::zeros({6})));
+    part->all_reduce(Out(Tensor::zeros({7})));
+    group.all_reduce(Out(Tensor::zeros({8})));
+    ids = 4;
+    CHECK_THAT(error_of([&] { group.split(0); }), ContainsText("no more communicators"));
+  }
+  CHECK(parts.calls == std::vector<std::string>{"id 1 of 1", "all_gather 16", "id 2 of 1", "all_reduce 6 f32 sum",
+                                                "all_reduce 7 f32 sum", "finalize", "close", "finalize", "close"});
+  CHECK(script.calls.back() == "close");
+  CHECK(script.count("all_reduce 8 f32 sum") == 1);
+  CHECK_THAT(error_of([&] { ProcessGroup(backend_of(script)).split(0); }), ContainsText("nothing connects a group"));
+}
+
 TEST_CASE("nccl: TANDEM_NCCL_TIMEOUT sets the time in seconds") {
   const auto with = [](const char* text) { return nccl_options([text](const char*) { return text; }); };
   CHECK(with(nullptr).timeout == NcclOptions{}.timeout);

@@ -1,5 +1,6 @@
 // Sums of halves by the nccl backend: added in f32 in the order of the ranks, rounded once, the same bits everywhere.
 #include "tandem/comm/backends/nccl/nccl_backend.h"
+#include "tandem/comm/process_group.h"
 #include "tandem/core/out.h"
 #include "tandem/core/random.h"
 #include "tests/comm/meeting.h"
@@ -184,6 +185,24 @@ TEST_CASE("nccl: other sums, and what one rank has, go to NCCL as they are") {
   CHECK(calls_of(2, DType::f64, ReduceOp::sum) == Calls{"all_reduce 40 f64 sum"});
   CHECK(calls_of(2, DType::i32, ReduceOp::sum) == Calls{"all_reduce 40 i32 sum"});
   CHECK(calls_of(1, DType::f16, ReduceOp::average) == Calls{"all_reduce 40 f16 average"});
+}
+
+TEST_CASE("nccl: products of halves go to NCCL in f32, and sums and extremes as they are") {
+  const auto calls_of = [](DType dtype, ReduceOp op) {
+    Meeting meeting(2);
+    run_ranks(meeting, [&](int rank) {
+      ProcessGroup group(backend_of(meeting, rank, {}));
+      group.all_reduce(Out(Tensor::full({40}, 2.0, {.dtype = dtype})), op);
+      group.all_reduce_async(Out(Tensor::full({41}, 2.0, {.dtype = dtype})), op)->wait();
+    });
+    return meeting.seat(0).calls;
+  };
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CHECK(calls_of(dtype, ReduceOp::product) == Calls{"all_reduce 40 f32 product", "all_reduce 41 f32 product"});
+    CHECK(calls_of(dtype, ReduceOp::min) == Calls{fmt::format("all_reduce 40 {} min", tandem::name_of(dtype)),
+                                                  fmt::format("all_reduce 41 {} min", tandem::name_of(dtype))});
+    CHECK(calls_of(dtype, ReduceOp::sum) == Calls{"exchange", "all_gather", "exchange", "all_gather"});
+  }
 }
 
 TEST_CASE("nccl: an error between the rounds ends a sum of halves") {

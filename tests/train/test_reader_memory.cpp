@@ -120,7 +120,7 @@ TEST_CASE("a file of message costs takes a bounded multiple of its size, a large
   const auto load = [&] { fail("{}", train::load_message_costs(path, "k").problem); };
   write_bytes(path, repeated(head, ",[1,0]", kMiB / 2, "]}]}"));
   const Reading points = read_apart(load);
-  CHECK_THAT(points.error, ContainsText("ignored"));
+  CHECK_THAT(points.error, ContainsText("both must ascend"));
   check_memory(points, 16 * kMiB + kMiB / 2 * kJsonFactor);
   write_bytes(path, repeated(head, ",[1,0]", 2 * kMiB, "]}]}"));
   const Reading large = read_apart(load);

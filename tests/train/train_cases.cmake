@@ -44,9 +44,9 @@ if(TANDEM_HAS_CUDA)
   if(TANDEM_CUDA_IS_SIMULATED OR TANDEM_HAS_NCCL)
     tandem_train_mpi_tests(tandem_cuda_graph_mpi_tests cuda_graph.cpp "CUDA graphs" RANKS 2)
     set(kind $<IF:$<BOOL:${TANDEM_CUDA_IS_SIMULATED}>,simulated,real>)
-    target_sources(tandem_cuda_graph_mpi_tests PRIVATE ${CMAKE_CURRENT_LIST_DIR}/mpi/nccl_group_${kind}.cpp)
+    target_sources(tandem_cuda_graph_mpi_tests PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/nccl_group_${kind}.cpp)
     if(TANDEM_CUDA_IS_SIMULATED)  # instead of the toolkit's headers
-      set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/mpi/nccl_group_simulated.cpp PROPERTIES
+      set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/nccl_group_simulated.cpp PROPERTIES
         INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/simulator/include)
     endif()
   endif()

@@ -11,10 +11,10 @@ namespace tandem::comm {
 /// What a build without Gloo lacks, in one line; empty in one with it.
 std::string_view missing_gloo();
 
-/// Between the ranks of `meeting`, by which they tell each other their addresses, and which it keeps. Collective. Ranks
-/// of one host meet at 127.0.0.1; of several, at the address that the host's name stands for, or at that of the network
-/// interface that the environment variable GLOO_SOCKET_IFNAME names, as in PyTorch. Throws Error where they cannot be
-/// connected.
+/// Between the ranks of `meeting`, by which they tell each other their addresses (there is no store of files for that),
+/// and which it keeps. Collective. Ranks of one host meet at 127.0.0.1; of several, at the address that the host's name
+/// stands for, or at that of the network interface that the environment variable GLOO_SOCKET_IFNAME names, as in
+/// PyTorch. Throws Error where they cannot be connected.
 ///
 /// all_reduce, broadcast, reduce, all_gather and barrier are Gloo's own algorithms; what else moves goes by its
 /// messages.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 namespace tandem::comm {
@@ -54,9 +55,22 @@ class EngineWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
+  /// On GPUs: the host waits until the stream has all of it, for which the others' hosts are needed and no GPU.
+  bool join(const Stream& stream) override {
+    if constexpr (!std::is_same_v<Operation, DeviceOperation>) return Work::join(stream);
+    Patience patience(engines_->many_ranks);
+    while (!is_enqueued()) patience.pause(engines_->poll());
+    if constexpr (std::is_same_v<Operation, DeviceOperation>) stream.wait(operation_->done);
+    return true;
+  }
   std::int64_t moves() const override { return engines_->moves; }
 
  private:
+  bool is_enqueued() const {
+    if constexpr (std::is_same_v<Operation, DeviceOperation>)
+      if (!operation_->fault && operation_->stage == DeviceOperation::Stage::issued) return true;
+    return is_complete();
+  }
   /// Throws what it failed by.
   bool is_complete() const {
     if (operation_->fault) std::rethrow_exception(operation_->fault);
@@ -86,6 +100,12 @@ class AgreedWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!has_begun()) patience.pause(engines_->poll());
     announced_->work->wait();
+  }
+  bool join(const Stream& stream) override {
+    if (!announced_->is_on_gpu) return false;
+    Patience patience(engines_->many_ranks);
+    while (!has_begun()) patience.pause(engines_->poll());
+    return announced_->work->join(stream);
   }
   std::int64_t moves() const override { return engines_->moves; }
 

@@ -72,7 +72,9 @@ class NativeBackend final : public Backend {
     return device.type == DeviceType::cpu ||
            (engines_->devices && engines_->devices->device() == device && DeviceEngine::takes(kind));
   }
-  bool reduces_half(CollectiveKind kind) const override { return engines_->window && engines_->window->takes(kind); }
+  bool reduces_half(CollectiveKind kind, ReduceOp) const override {
+    return engines_->window && engines_->window->takes(kind);
+  }
   std::unique_ptr<Work> start(const Collective& collective) override {
     if (engines_->window && engines_->window->takes(collective.kind) && !is_reduction(collective.kind) &&
         collective.bytes(collective.total()) >= kLeastToRead)

@@ -1,6 +1,7 @@
 // Order between streams, waiting, and giving up.
 #include "tandem/comm/backends/nccl/nccl_backend.h"
 
+#include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/comm/backends/nccl/nccl_half_sum.h"
@@ -192,9 +193,11 @@ class NcclWork final : public Work {
 class NcclBackend final : public Backend {
  public:
   NcclBackend(std::unique_ptr<Backend> others, std::unique_ptr<NcclCommunicator> communicator, Device device,
-              NcclOptions options)
+              NcclOptions options, NcclConnector connector)
       : others_(std::move(others)),
         device_(device),
+        options_(options),
+        connector_(std::move(connector)),
         session_(std::make_shared<NcclSession>(std::move(communicator), device, options)) {}
 
   std::string_view name() const override { return "nccl"; }
@@ -203,7 +206,10 @@ class NcclBackend final : public Backend {
     return device == device_ || others_->takes(device, kind);
   }
   Backend& on(Device device) override { return device == device_ ? *this : others_->on(device); }
-  bool reduces_half(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
+  /// Not products, which NCCL rounds at each rank, as it does sums; its min and max round nothing.
+  bool reduces_half(CollectiveKind kind, ReduceOp op) const override {
+    return kind == CollectiveKind::all_reduce && op != ReduceOp::product;
+  }
 
   /// Barriers and operations on host memory are the others'; what is on a GPU is done here.
   std::unique_ptr<Work> start(const Collective& collective) override {
@@ -224,11 +230,12 @@ class NcclBackend final : public Backend {
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
 
-  std::unique_ptr<Backend> subgroup(std::span<const int>) override {
-    fail(
-        "nccl: a group of some ranks would need a communicator of its own, which this backend does not make; use "
-        "backend "
-        "native or mpi for groups of some ranks");
+  /// By an id of their own: NCCL splits communicators by a call of all ranks, and those of other groups do not come
+  /// here.
+  std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
+    require(connector_.start != nullptr, "nccl: nothing connects a group of some ranks here");
+    ProcessGroup meeting(others_->subgroup(members));
+    return connect_nccl(meeting, others_->subgroup(members), connector_, device_, options_);
   }
 
  private:
@@ -305,6 +312,8 @@ class NcclBackend final : public Backend {
 
   std::unique_ptr<Backend> others_;
   Device device_;
+  NcclOptions options_;
+  NcclConnector connector_;
   std::shared_ptr<NcclSession> session_;
 };
 
@@ -323,8 +332,18 @@ NcclOptions nccl_options(const EnvironmentLookup& lookup) {
 
 std::unique_ptr<Backend> make_nccl_backend(std::unique_ptr<Backend> others,
                                            std::unique_ptr<NcclCommunicator> communicator, Device device,
-                                           NcclOptions options) {
-  return std::make_unique<NcclBackend>(std::move(others), std::move(communicator), device, options);
+                                           NcclOptions options, NcclConnector connector) {
+  return std::make_unique<NcclBackend>(std::move(others), std::move(communicator), device, options,
+                                       std::move(connector));
+}
+
+std::unique_ptr<Backend> connect_nccl(ProcessGroup& group, std::unique_ptr<Backend> others,
+                                      const NcclConnector& connector, Device device, NcclOptions options) {
+  const std::string made = run_agreed(group, [&] { return group.rank() == 0 ? connector.make_id() : std::string(); });
+  const std::string id = group.all_gather_bytes(made).front();
+  return run_agreed(group, [&] {
+    return make_nccl_backend(std::move(others), connector.start(id, group), device, options, connector);
+  });
 }
 
 }  // namespace tandem::comm

@@ -51,13 +51,13 @@ NcclStart start_nccl(ProcessGroup& group, std::unique_ptr<Backend> others, Devic
   start.obstacle = nccl_obstacle(ranks);
   if (!start.obstacle.empty()) return start;
 
+  const NcclConnector connector{.make_id = [file] { return make_nccl_id(*file); },
+                                .start =
+                                    [file, device](const std::string& id, ProcessGroup& ranks) {
+                                      return start_nccl_communicator(*file, id, ranks.place(), device);
+                                    }};
   try {
-    const std::string made = run_agreed(group, [&] { return group.rank() == 0 ? make_nccl_id(*file) : std::string(); });
-    const std::string id = group.all_gather_bytes(made).front();
-    start.backend = run_agreed(group, [&] {
-      return make_nccl_backend(std::move(others), start_nccl_communicator(*file, id, group.place(), device), device,
-                               options);
-    });
+    start.backend = connect_nccl(group, std::move(others), connector, device, options);
   } catch (const AgreedError& error) {
     start.obstacle = error.what();
   }

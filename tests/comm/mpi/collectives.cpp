@@ -68,7 +68,7 @@ TEST_CASE("a rank may have many rows for one other and none for the rest, and te
 }
 
 TEST_CASE("messages of one segment more or less than one, and than several") {
-  constexpr std::int64_t kSegment = 64;  // elements of f32, half as many of f64
+  constexpr std::int64_t kSegment = 16;  // elements of f32, half as many of f64
   const auto group =
       make_native_group({.segments = {.segment_bytes = 4 * kSegment, .depth = 2}, .shared_memory = false});
   for (const std::int64_t segments : {1, 3})

@@ -2,6 +2,7 @@
 #include "tandem/autograd/record.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/comm/mpi/device_groups.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
@@ -74,6 +75,15 @@ TEST_CASE("device tensors are reduced as on the CPU, several at a time", "[cuda]
     for (std::size_t i = 0; i < on_cpu.size(); ++i)
       CHECK(on_gpu[i].to_vector<double>() == on_cpu[i].to_vector<double>());
   }
+}
+
+TEST_CASE("every collective takes device tensors, of every dtype and of any place", "[cuda]") {
+  if (!has_gpu()) return;
+  const auto group = each_group();
+  for (const std::int64_t count : {0, 1, 101}) CHECK(fault_of_all_collectives(*group, count, kGpu) == "");
+  CHECK(fault_of_uneven_rows(*group, 7, kGpu) == "");
+  CHECK(fault_of_odd_places(*group, 101, kGpu) == "");
+  if (group->size() > 1) CHECK(fault_of_split(*group, kGpu) == "");
 }
 
 TEST_CASE("device tensors are broadcast and gathered", "[cuda]") {

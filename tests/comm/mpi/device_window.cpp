@@ -1,6 +1,8 @@
 // Collectives of tensors on GPUs of one host, through memory that these share, against plain loops: equal bits.
 #include "tandem/autograd/record.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/ddp/gradient_bucket.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/comm/mpi/device_groups.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
@@ -202,6 +204,15 @@ TEST_CASE("GPUs that share memory broadcast and gather", "[cuda][device window]"
   for_each_dtype([&](auto tag) { check_moves<typename decltype(tag)::type>(*group); });
 }
 
+TEST_CASE("every collective between GPUs that share memory, those among them that go by host memory",
+          "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group({.bytes = kSegment});
+  for (const std::int64_t count : {0, 1, 101}) CHECK(fault_of_all_collectives(*group, count, kGpu) == "");
+  CHECK(fault_of_uneven_rows(*group, 7, kGpu) == "");
+  CHECK(fault_of_odd_places(*group, 101, kGpu) == "");
+}
+
 TEST_CASE("several operations between GPUs are under way at once, beside those of the CPU", "[cuda][device window]") {
   if (!has_gpu() || environment().size() == 1) return;
   const auto group = make_device_group({.bytes = kSegment});
@@ -223,6 +234,54 @@ TEST_CASE("several operations between GPUs are under way at once, beside those o
   const Tensor all =
       group->all_to_all(on_gpu(elements<float>(group->rank(), 0, group->size())).view({group->size(), 1}));
   CHECK(all.device() == kGpu);
+}
+
+TEST_CASE("a work between GPUs is joined by streams, and the host waits for no GPU", "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group({.bytes = kSegment});
+  if (GENERATE(false, true)) group->set_progress("thread");
+  Stream stream(kGpu);
+  for (int step = 0; step < 3; ++step) {
+    const Tensor first = on_gpu(elements<float>(group->rank(), step, 5000)),
+                 second = on_gpu(elements<float>(group->rank(), 9, 10));
+    const auto work = group->all_reduce_async(Out(first)), next = group->all_reduce_async(Out(second));
+    const Tensor copy = Tensor::empty({5000}, {.device = kGpu});
+    const bool is_joined = work->join(stream), is_next_joined = next->join(stream);
+    if (group->progress() != "thread")
+      CHECK((is_joined && is_next_joined));  // where the thread may have ended it before
+    if (!is_joined) work->wait();
+    if (!is_next_joined) next->wait();
+    {
+      const StreamScope scope(stream);
+      copy.copy_from_async(first);
+    }
+    stream.synchronize();
+    CHECK(are_same(on_host<float>(copy), reduced_elements<float>(group->size(), step, 5000, ReduceOp::sum)));
+    next->wait();
+    work->wait();
+  }
+  const auto on_cpu = group->all_reduce_async(Out(Tensor::full({5}, 1.0)));
+  CHECK_FALSE(on_cpu->join(stream));
+  on_cpu->wait();
+}
+
+TEST_CASE("a bucket of gradients between GPUs is finished without a wait of the host", "[cuda][device window]") {
+  if (!has_gpu() || environment().size() == 1) return;
+  const auto group = make_device_group({.bytes = kSegment});
+  const std::vector<Tensor> parameters{autograd::set_requires_grad(Tensor::zeros({700}, {.device = kGpu})),
+                                       autograd::set_requires_grad(Tensor::zeros({3}, {.device = kGpu}))};
+  GradientBucket bucket(parameters, HalfExchange::in_f32, nullptr);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<std::unique_ptr<Work>> going_on;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      bucket.put(i, Tensor::full(parameters[i].shape(), group->rank() + step, {.device = kGpu}), 1.0);
+    bucket.launch(*group, 0);
+    going_on.push_back(bucket.finish());
+    CHECK(going_on.front() != nullptr);  // the host has not waited for it
+    const double mean = step + (group->size() - 1) / 2.0;
+    CHECK(autograd::grad(parameters[0]).to_vector<double>() == std::vector<double>(700, mean));
+    going_on.front()->wait();
+  }
 }
 
 TEST_CASE("an operation that was dropped goes on, and its group may go before it is done", "[cuda][device window]") {

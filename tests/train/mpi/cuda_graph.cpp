@@ -3,11 +3,11 @@
 #include "tandem/layers/module.h"
 #include "tandem/train/step_graph.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/comm/mpi/nccl_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 #include "tests/train/graph_run.h"
-#include "tests/train/mpi/nccl_group.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -71,11 +71,19 @@ class HostNccl final : public comm::NcclCommunicator {
       for (const auto& work : works) work->wait();
     });
   }
-  void reduce(const void*, void*, std::int64_t, DType, comm::ReduceOp, int, const Stream&) override {
-    fail("reduce is not simulated");
+  void reduce(const void* from, void* to, std::int64_t count, DType dtype, comm::ReduceOp op, int root,
+              const Stream& stream) override {
+    const std::int64_t bytes = count * size_of(dtype);
+    enqueue(stream, {{from, bytes, 0}}, {{to, group_->rank() == root ? bytes : 0, 0}},
+            [=, this](std::byte* room) { group_->reduce(Out(at(room, count, dtype)), root, op); });
   }
-  void reduce_scatter(const void*, void*, std::int64_t, DType, comm::ReduceOp, const Stream&) override {
-    fail("reduce_scatter is not simulated");
+  void reduce_scatter(const void* from, void* to, std::int64_t count, DType dtype, comm::ReduceOp op,
+                      const Stream& stream) override {
+    const std::int64_t ranks = group_->size(), part = count * size_of(dtype);
+    enqueue(stream, {{from, ranks * part, 0}}, {{to, part, ranks * part}}, [=, this](std::byte* room) {
+      const Tensor all = at(room, ranks * count, dtype).as_strided({ranks, count}, {count, 1}, 0);
+      at(room + ranks * part, count, dtype).copy_from(group_->reduce_scatter(all, op));
+    });
   }
   void finalize() override {}
   void close() override {}
@@ -98,6 +106,7 @@ class HostNccl final : public comm::NcclCommunicator {
   }
 
   static void copy(const Stream& stream, void* to, const void* from, std::int64_t bytes) {
+    if (bytes == 0) return;
     TANDEM_CHECK_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
                                       static_cast<cudaStream_t>(stream.native())));
   }
@@ -105,10 +114,10 @@ class HostNccl final : public comm::NcclCommunicator {
   void enqueue(const Stream& stream, const std::vector<Part>& sent, const std::vector<Part>& received,
                Exchange exchange) {
     auto* const room = static_cast<std::byte*>(Out(buffer_).raw_data());
-    for (const Part& part : sent) {
-      require(part.place + part.bytes <= kRoom, "{} bytes at {} have no room", part.bytes, part.place);
-      copy(stream, room + part.place, part.memory, part.bytes);
-    }
+    for (const std::vector<Part>& parts : {sent, received})
+      for (const Part& part : parts)
+        require(part.place + part.bytes <= kRoom, "{} bytes at {} have no room", part.bytes, part.place);
+    for (const Part& part : sent) copy(stream, room + part.place, part.memory, part.bytes);
     // Recorded ones are called again and again.
     exchanges_.push_back([room, exchange = std::move(exchange)] { exchange(room); });
     TANDEM_CHECK_CUDA(cudaLaunchHostFunc(
@@ -138,7 +147,9 @@ class Punctual final : public comm::Backend {
     tandem::synchronize(device_);
     return backend_->all_gather_bytes(mine);
   }
-  std::unique_ptr<comm::Backend> subgroup(std::span<const int>) override { fail("no part of it is needed"); }
+  std::unique_ptr<comm::Backend> subgroup(std::span<const int> members) override {
+    return std::make_unique<Punctual>(backend_->subgroup(members), device_);
+  }
 
  private:
   std::unique_ptr<comm::Backend> backend_;

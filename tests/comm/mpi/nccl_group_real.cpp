@@ -1,9 +1,9 @@
 // The group of GPUs.
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/comm/mpi/nccl_group.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/skip.h"
-#include "tests/train/mpi/nccl_group.h"
 
 namespace tandem::test {
 
