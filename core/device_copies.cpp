@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/has_cuda.h"
 #include "tandem/core/memory.h"
+#include "tandem/core/not_repeatable.h"
 #include "tandem/core/out.h"
 
 #include <fmt/format.h>
@@ -56,9 +57,10 @@ Tensor DeviceCopies::on(Device device, std::span<const std::byte> numbers) {
 void DeviceCopies::upload(std::span<const std::byte> numbers) {
   for (Copy& copy : copies_) {
     const Device device = copy.tensor.device();
-    require(copy.stream == current_stream(device),
-            "{}: its numbers on {} are read on another stream than the current one; make that the current one", owner_,
-            name_of(device));
+    if (!(copy.stream == current_stream(device)))
+      throw NotRepeatable(fmt::format(
+          "{}: its numbers on {} are read on another stream than the current one; make that the current one", owner_,
+          name_of(device)));
     refresh(copy_on(device, numbers.size()), numbers);
   }
 }

@@ -2,9 +2,9 @@
 #include "tandem/optim/finite_check.h"
 
 #include "tandem/core/error.h"
-#include "tandem/core/memory.h"
 #include "tandem/core/work_graph.h"
 #include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/optim/copy_to_host.h"
 
 namespace tandem::optim {
 
@@ -32,9 +32,7 @@ FiniteCheck FiniteCheck::of_word(const Tensor& found) {
 }
 
 void FiniteCheck::fetch() const {
-  const MemoryTagScope scope(MemoryTag::workspace);
-  answer_->here = Tensor::empty({}, {.dtype = DType::i32, .pinned = true});
-  answer_->here.copy_from_async(answer_->found);
+  answer_->here = begin_copy_to_host(answer_->found);
   answer_->arrived.record(answer_->asked);
 }
 

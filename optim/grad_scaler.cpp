@@ -4,6 +4,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/work_graph.h"
+#include "tandem/optim/copy_to_host.h"
 
 #include <algorithm>
 #include <cmath>
@@ -215,9 +216,7 @@ void GradScaler::change_there(const std::vector<Tensor>& found) {
 }
 
 void GradScaler::fetch() {
-  const MemoryTagScope scope(MemoryTag::workspace);
-  on_its_way_ = Tensor::empty(there_.shape(), {.dtype = there_.dtype(), .pinned = true});
-  on_its_way_.copy_from_async(there_);
+  on_its_way_ = begin_copy_to_host(there_);
   end_change();
 }
 

@@ -66,20 +66,23 @@ class Optimizer {
   /// of the step that is due to where its kernels read them. Nobody waits.
   void prepare_recording();
   /// Behind a WorkGraph whose constructor has thrown: takes back what a step() within it has counted, as nothing of it
-  /// was done. prepare_recording() comes before.
+  /// was done: also groups that it has frozen are trained again. prepare_recording() comes before.
   void abandon_recording();
+  /// The same where WorkGraph::launch() has thrown, of the step that prepare_replay() has counted, or the recording.
+  /// The graph may be launched again, behind another prepare_replay().
+  void abandon_launch();
 
   /// For a step() that was recorded in a WorkGraph: makes the next launch take the step that step() would take now. It
   /// counts that step and copies rates and factors that have changed to the device, where the recorded kernels read
   /// them. Where steps may be skipped it waits for the launch before the last one, with begin_step() called; else
   /// nobody waits. To be called in place of step() before each launch but the first, which takes the step that
   /// was recorded, on the stream of that, and while nothing is recorded. Of several recordings it is for the last one;
-  /// a step() between launches may take any other step. Throws Error, changing nothing, where the launch would take
-  /// another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a group
-  /// was added or is frozen by now, a state was loaded, what the kernels read was moved by a step() on another stream,
-  /// gradients have a loss scale on the device (remove_loss_scale()) that those of the recorded step had not, or that
-  /// one was a parameter's first one, had a check on the device that is no part of the recording, or a loss scale
-  /// without a check, or was an update() that does not go by control(). Example:
+  /// a step() between launches may take any other step. Throws NotRepeatable, changing nothing, where the launch would
+  /// take another step than step(): none was recorded, a gradient is elsewhere than it was then, has come or gone, a
+  /// group was added or is frozen by now, a state was loaded, what the kernels read was moved by a step() on another
+  /// stream, gradients have a loss scale on the device (remove_loss_scale()) that those of the recorded step had not,
+  /// or that one was a parameter's first one, had a check on the device that is no part of the recording, or a loss
+  /// scale without a check, or was an update() that does not go by control(). Example:
   ///     #include "tandem/core/work_graph.h"
   ///     void take_steps(Optimizer& optimizer, Device gpu, const Schedule& schedule) {
   ///       for (int step = 0; step < 2; ++step) optimizer.step();  // gradients stay where they are
@@ -281,6 +284,15 @@ class Optimizer {
     kernels::TableCache clip_table;
   };
 
+  /// What a recording or a launch counts.
+  struct Counts {
+    std::optional<std::int64_t> next_step = {};
+    std::size_t unsettled = 0;                                // of unsettled_
+    std::vector<std::int64_t> steps = {};                     // of each parameter
+    std::vector<std::vector<std::int64_t>> steps_there = {};  // CountsOnGpu::steps of each row
+    std::vector<Tensor> gradients = {};  // of each parameter that freezing may drop, else undefined
+  };
+
   /// A gradient that the factor was given to: whose it is, and what that one's counts were.
   struct FactorOf {
     std::size_t parameter;
@@ -313,6 +325,7 @@ class Optimizer {
   /// Where what an update of a row's parameters reads and writes is; empty: nothing is due.
   std::vector<const void*> addresses_of(std::size_t row, std::int64_t step) const;
   void update_group(std::size_t row, std::int64_t step);
+  Counts counts_now() const;
   /// What update() did, while a WorkGraph records it.
   void note_recorded(std::span<const Update> updates, std::int64_t step);
   void end_step();
@@ -353,13 +366,7 @@ class Optimizer {
   std::vector<std::string> state_names_;
   Tensor skip_;
   bool skip_is_recorded_ = false;
-  /// What a recording counts.
-  struct Counts {
-    std::optional<std::int64_t> next_step = {};
-    std::vector<std::int64_t> steps = {};                     // of each parameter
-    std::vector<std::vector<std::int64_t>> steps_there = {};  // CountsOnGpu::steps of each row
-  };
-  Counts before_recording_;
+  Counts before_;  // the last recording or launch; without steps: there is nothing to take back
   StepControl control_{1};
 
   /// A step whose check is not answered yet, and the parameters whose counts it has increased.

@@ -1,10 +1,14 @@
 // Steps that a graph repeats: what they go by, and whether a launch would be the step that is due.
 #include "tandem/autograd/variable.h"
 #include "tandem/core/error.h"
+#include "tandem/core/not_repeatable.h"
 #include "tandem/optim/optimizer.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace tandem::optim {
 
@@ -48,35 +52,55 @@ std::int64_t Optimizer::fewest_steps() const {
   return fewest.value_or(0);
 }
 
+Optimizer::Counts Optimizer::counts_now() const {
+  Counts counts{.next_step = next_step_, .unsettled = unsettled_.size()};
+  for (const ParameterState& state : states_) counts.steps.push_back(state.step);
+  for (const Kept& kept : kept_) counts.steps_there.push_back(kept.counts.steps);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    counts.gradients.push_back(group_of(i).freeze_step ? autograd::grad(parameters_[i]) : Tensor());
+  return counts;
+}
+
 void Optimizer::prepare_recording() {
+  before_ = {};  // what an earlier one was before is not what there is if this throws
   settle_counts();
   settle_factor();
   recorded_.clear();  // what only the last recording still had is not freed within the next one
   set_factors(next_step());
   control_.upload();
-  before_recording_ = {.next_step = next_step_};
-  for (const ParameterState& state : states_) before_recording_.steps.push_back(state.step);
-  for (const Kept& kept : kept_) before_recording_.steps_there.push_back(kept.counts.steps);
+  before_ = counts_now();
 }
 
 void Optimizer::abandon_recording() {
   recorded_.clear();
-  unsettled_.clear();
-  if (before_recording_.steps.size() != states_.size()) return;
-  next_step_ = before_recording_.next_step;
-  for (std::size_t i = 0; i < states_.size(); ++i) states_[i].step = before_recording_.steps[i];
-  for (std::size_t row = 0; row < before_recording_.steps_there.size() && row < kept_.size(); ++row)
-    kept_[row].counts.steps = before_recording_.steps_there[row];
+  abandon_launch();
+}
+
+void Optimizer::abandon_launch() {
+  const Counts before = std::exchange(before_, {});
+  if (before.steps.size() != states_.size()) return;
+  next_step_ = before.next_step;
+  for (std::size_t i = 0; i < states_.size(); ++i) states_[i].step = before.steps[i];
+  for (std::size_t row = 0; row < before.steps_there.size() && row < kept_.size(); ++row)
+    kept_[row].counts.steps = before.steps_there[row];
+  while (unsettled_.size() > before.unsettled) unsettled_.pop_back();
+  freeze_due_groups();  // a group that this step was the last one of is trained again, and has its gradients
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const bool was_dropped = before.gradients[i].defined() && !autograd::grad(parameters_[i]).defined();
+    if (was_dropped && autograd::requires_grad(parameters_[i])) autograd::set_grad(parameters_[i], before.gradients[i]);
+  }
 }
 
 void Optimizer::prepare_replay() {
+  before_ = {};
   settle_counts(1);  // of the launch under way, counts are taken back later
   settle_factor();
   const std::int64_t step = next_step();
   const auto check = [&](bool holds, std::string_view reason) {
-    require(holds,
-            "{}: a recorded step() cannot be replayed: {}; take this step by step(), and record the next one anew",
-            name_, reason);
+    if (holds) return;
+    throw NotRepeatable(fmt::format(
+        "{}: a recorded step() cannot be replayed: {}; take this step by step(), and record the next one anew", name_,
+        reason));
   };
   check(!recorded_.empty(), "there was none, or a state was loaded since");
   check(recorded_.size() == groups_.size() + 1, "a group was added since");
@@ -106,6 +130,7 @@ void Optimizer::prepare_replay() {
     check(control_.row(row, was.control.device()).raw_data() == was.control.raw_data(),
           "a step() on another stream has moved the numbers that its kernels read");
   }
+  before_ = counts_now();
   UnsettledStep launched{.check = {}, .parameters = {}, .is_launch = true};
   bool may_skip = false;
   for (std::size_t row = 0; row < recorded_.size(); ++row) {

@@ -4,7 +4,8 @@
     scripts/mutations.py [--list] [--only TEXT] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
-the first failure ends it. Faults of CUDA sources are tested in the simulator. --only takes faults whose file holds TEXT.
+the first failure ends it. Faults of CUDA sources and of CUDA graphs are tested in the simulator. --only takes faults whose
+file holds TEXT.
 --list prints them and plants none. Needs git, CMake and preset cpu's libraries; the copy lies in build/mutations. Exit code 1
 if fewer than 95 % are noticed, 2 if a fault of the list has not its one place in the sources, or if the tests fail without
 any fault.
@@ -20,7 +21,7 @@ import command_line
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "mutations"
 sys.path[:0] = [str(ROOT / "tests" / "mutations"), str(ROOT / "tests" / "apps")]
-from mutations import MUTATIONS  # noqa: E402
+from mutations import GRAPH_MUTATIONS, MUTATIONS  # noqa: E402
 from run_case import environment, mpirun  # noqa: E402
 
 WANTED_SHARE = 0.95
@@ -33,11 +34,14 @@ PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
 # What runs on the simulated device: "simulated op_cases", ...
 SIMULATED = "simulated "
 PROGRAMS |= {SIMULATED + name: [f"tests/tandem_{name}_tests", "[cuda]"] for name in LIBRARIES if name != "errors"}
+RANKS = SIMULATED + "cuda_graph_mpi"  # two of them, whose steps are graphs
+PROGRAMS[RANKS] = mpirun() + ["-np", "2", "tests/tandem_cuda_graph_mpi_tests"]
 # Which programs are asked, and in which order: those nearest to the fault come first.
 ORDER = {
     "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi", "errors"],
     "kernels": ["op_cases", "kernels", "autograd", "layers", "train", "errors"],
     "device": [SIMULATED + name for name in ("op_cases", "kernels", "autograd")],
+    "graph": [SIMULATED + name for name in ("train", "optim", "core", "layers", "kernels", "autograd")] + [RANKS],
     "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi", "errors"],
     "data": ["data", "train", "errors"],
     "layers": ["layers", "optim", "train", "errors"],
@@ -55,9 +59,13 @@ def preset_of(program):
     return "simulated" if program.startswith(SIMULATED) else "cpu"
 
 
-def order_of(file):
-    """The programs that are asked about a fault in this file."""
-    return ORDER["device" if file.endswith((".cu", ".cuh")) else file.split("/")[0]]
+def order_of(mutation):
+    """The programs that are asked about a fault."""
+    library = mutation[0].split("/")[0]
+    if mutation in GRAPH_MUTATIONS:
+        nearest = RANKS if library == "comm" else SIMULATED + library
+        return sorted(ORDER["graph"], key=lambda name: name != nearest)
+    return ORDER["device" if mutation[0].endswith((".cu", ".cuh", "_cuda.cpp")) else library]
 
 
 def build(jobs, programs):
@@ -73,7 +81,7 @@ def build(jobs, programs):
 
 def test(name, seconds=1200):
     """True if the tests pass in this time; the first failure ends them."""
-    threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
+    threads = {"OMP_NUM_THREADS": "1" if name in ("mpi", RANKS) else "2"}
     try:
         done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build" / preset_of(name), env=environment() | threads,
                    timeout=seconds)
@@ -93,7 +101,7 @@ def make_copy(chosen):
     if made.returncode != 0:
         command_line.complain(f"no copy of the tree: {made.stdout}")
     os.environ.update(CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
-    for preset in sorted({preset_of(name) for file, _, _ in chosen for name in order_of(file)}):
+    for preset in sorted({preset_of(name) for mutation in chosen for name in order_of(mutation)}):
         made = run(["cmake", "--preset", preset], cwd=COPY)
         if made.returncode != 0:
             print(made.stdout)
@@ -118,7 +126,7 @@ def verdict(mutation, jobs, limits):
     original = path.read_text()
     path.write_text(original.replace(before, after))
     try:
-        for name in order_of(file):
+        for name in order_of(mutation):
             if build(jobs, [name]).returncode != 0:
                 return None
             if not test(name, limits[name]):
@@ -130,7 +138,7 @@ def verdict(mutation, jobs, limits):
 
 def plant(chosen, jobs):
     """Plants one after the other; the exit code."""
-    needed = [name for name in PROGRAMS if any(name in order_of(file) for file, _, _ in chosen)]
+    needed = [name for name in PROGRAMS if any(name in order_of(mutation) for mutation in chosen)]
     built = build(jobs, needed)
     if built.returncode != 0:
         print(built.stdout)
@@ -169,11 +177,12 @@ def main():
     parser.add_argument("--only", default="", metavar="TEXT", help="only faults whose file holds TEXT")
     parser.add_argument("--jobs", type=command_line.whole_number(1, 4096), default=os.cpu_count(), help="compilers at a time")
     options = parser.parse_args()
-    wrong = list(misfits(MUTATIONS))
+    mutations = MUTATIONS + GRAPH_MUTATIONS
+    wrong = list(misfits(mutations))
     if wrong:
         print("\n".join(wrong))
         return 2
-    chosen = [mutation for mutation in MUTATIONS if options.only in mutation[0]]
+    chosen = [mutation for mutation in mutations if options.only in mutation[0]]
     if options.list:
         for file, before, after in chosen:
             print(f"{file}: {before!r} -> {after!r}")

@@ -2,6 +2,7 @@
 #include "tandem/simulator/device_memory.h"
 
 #include "tandem/simulator/address_marks.h"
+#include "tandem/simulator/planned_failures.h"
 #include "tandem/simulator/settings.h"
 #include "tandem/simulator/shadow.h"
 
@@ -24,8 +25,6 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kGap = 256;  // between allocations, so that running over an end is seen
 constexpr int kMaxDevices = 8;
-
-std::int64_t allocations_until_failure = 0, failures_in_a_row = 0;
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -240,17 +239,6 @@ void make_unusable(void* start, std::size_t bytes) {
 }
 
 }  // namespace
-
-void fail_allocation(std::int64_t nth, std::int64_t times) {
-  allocations_until_failure = nth;
-  failures_in_a_row = times;
-}
-
-bool allocation_fails() {
-  if (allocations_until_failure == 0 || --allocations_until_failure > 0) return false;
-  if (--failures_in_a_row > 0) allocations_until_failure = 1;
-  return true;
-}
 
 void* allocate_device_memory(int device, std::size_t bytes) {
   if (allocation_fails()) return nullptr;

@@ -13,10 +13,6 @@ namespace tandem::simulator {
 /// has no more, or where fail_allocation() says so.
 void* allocate_device_memory(int device, std::size_t bytes);
 
-/// Whether it is the one that fail_allocation() wants to fail; called once for each allocation, also for one of memory
-/// that is there already.
-bool allocation_fails();
-
 /// The same in pages that no other allocation has a part of: what other processes may be given.
 void* allocate_whole_pages(int device, std::size_t bytes);
 

@@ -28,6 +28,9 @@ struct GraphNode {
 std::vector<GraphNode> nodes_of(cudaGraph_t graph);
 std::vector<GraphNode> nodes_of(cudaGraphExec_t executable);
 
+/// Lets a node wait for another one no more, by the places of both: for tests of what the dependency is for.
+void drop_dependency(cudaGraphExec_t executable, std::size_t node, std::size_t dependency);
+
 /// Waits for all work, and lets `bytes` bytes of one allocation of the device, or of host memory, be `value`. Memory of
 /// the device then counts as never written. What still reads there gets other bits, or is a fault.
 void overwrite_memory(void* start, std::size_t bytes, unsigned char value = 0xff);

@@ -1,6 +1,7 @@
 // The simulated CUDA runtime: captures and graphs.
 #include "tandem/simulator/capture.h"
 #include "tandem/simulator/device_memory.h"
+#include "tandem/simulator/planned_failures.h"
 
 #include <algorithm>
 #include <memory>
@@ -17,7 +18,8 @@ struct CUgraphExec_st {
   /// launch is ordered after the one before, so that they order nothing beyond what the nodes do.
   std::vector<tandem::simulator::StreamState*> branches;
   tandem::simulator::Clock launched;  // all launches so far
-  bool has_memory = false;            // of its own; here there is always some, since the capture
+  /// The stream that its memory is taken for; null: it has none. Here there is always some, since the capture.
+  const tandem::simulator::StreamState* memory_of = nullptr;
 };
 
 namespace tandem::simulator {
@@ -26,23 +28,34 @@ namespace {
 
 std::vector<GraphNode> copies_of(const GraphWork& work) { return {work.nodes.begin(), work.nodes.end()}; }
 
+/// Never destroyed: executables in static objects may outlive every other static.
 std::set<cudaGraphExec_t>& executables() {
-  static std::set<cudaGraphExec_t> all;
+  static auto& all = *new std::set<cudaGraphExec_t>;
   return all;
 }
 
-/// What an upload takes, or else the next launch: the memory of the graph's nodes.
-cudaError_t take_memory(CUgraphExec_st& executable) {
-  if (executable.has_memory || executable.work->blocks.empty()) return cudaSuccess;
+/// What an upload takes, or else the next launch: the memory of the graph's nodes. CUDA takes it of what the stream
+/// has.
+cudaError_t take_memory(CUgraphExec_st& executable, const StreamState& stream) {
+  if (executable.memory_of == &stream || executable.work->blocks.empty()) return cudaSuccess;
   if (allocation_fails()) return cudaErrorMemoryAllocation;
-  executable.has_memory = true;
+  executable.memory_of = &stream;
   return cudaSuccess;
+}
+
+/// Whether a launch has left memory of it for somebody to free.
+bool has_live_memory(const GraphWork& work) {
+  return std::any_of(work.blocks.begin(), work.blocks.end(), [](void* start) { return graph_block(start)->live; });
 }
 
 }  // namespace
 
 std::vector<GraphNode> nodes_of(cudaGraph_t graph) { return copies_of(*graph->work); }
 std::vector<GraphNode> nodes_of(cudaGraphExec_t executable) { return copies_of(*executable->work); }
+
+void drop_dependency(cudaGraphExec_t executable, std::size_t node, std::size_t dependency) {
+  std::erase(executable->work->nodes.at(node).dependencies, dependency);
+}
 
 }  // namespace tandem::simulator
 
@@ -111,6 +124,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   if (graph == nullptr || executable == nullptr || flags != 0) return note(cudaErrorInvalidValue);
   GraphWork& work = *graph->work;
   if (work.executables > 0 && !work.blocks.empty()) return note(cudaErrorNotSupported);  // as it takes memory
+  if (instantiation_fails()) return note(cudaErrorMemoryAllocation);
   auto made = std::make_unique<CUgraphExec_st>();
   made->work = graph->work;
   for (std::size_t i = 1; i < work.devices.size(); ++i)
@@ -132,7 +146,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
   if (state.capture != nullptr)
     return note(invalidate(*state.capture, cudaErrorStreamCaptureUnsupported, "cudaGraphUpload"));
   if (const cudaError_t status = check_stream(state, "cudaGraphUpload", 0); status != cudaSuccess) return note(status);
-  return note(take_memory(*executable));
+  return note(take_memory(*executable, state));
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
@@ -148,9 +162,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   std::vector<GraphBlock*> left;
   for (void* const start : work->blocks)
     if (GraphBlock* const block = graph_block(start); !block->freed_inside) left.push_back(block);
-  if (std::any_of(left.begin(), left.end(), [](const GraphBlock* block) { return block->live; }))
-    return note(cudaErrorInvalidValue);
-  if (const cudaError_t status = take_memory(*executable); status != cudaSuccess) return note(status);
+  if (has_live_memory(*work)) return note(cudaErrorInvalidValue);
+  if (const cudaError_t status = take_memory(*executable, state); status != cudaSuccess) return note(status);
   for (GraphBlock* const block : left) block->live = true;
 
   state.clock.merge(executable->launched);
@@ -192,6 +205,7 @@ cudaError_t cudaDeviceGraphMemTrim(int device) {
   if (const cudaError_t status = check_waiting("cudaDeviceGraphMemTrim", 0); status != cudaSuccess) return note(status);
   timeline().synchronize_all();  // CUDA leaves the memory of graphs that run; here none does
   for (const cudaGraphExec_t executable : executables())
-    if (executable->work->devices.front() == device) executable->has_memory = false;
+    if (executable->work->devices.front() == device && !has_live_memory(*executable->work))
+      executable->memory_of = nullptr;
   return cudaSuccess;
 }

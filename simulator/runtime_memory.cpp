@@ -3,6 +3,7 @@
 #include "tandem/simulator/device_memory.h"
 #include "tandem/simulator/fault.h"
 #include "tandem/simulator/ipc.h"
+#include "tandem/simulator/planned_failures.h"
 #include "tandem/simulator/runtime.h"
 #include "tandem/simulator/settings.h"
 #include "tandem/simulator/shadow.h"
@@ -178,7 +179,7 @@ cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());
   if (const cudaError_t status = check_waiting("cudaHostAlloc", 0); status != cudaSuccess) return note(status);
-  *start = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  *start = host_allocation_fails() ? nullptr : std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*start == nullptr) return note(cudaErrorMemoryAllocation);
   pinned_blocks()[static_cast<const char*>(*start)] = bytes;
   return cudaSuccess;

@@ -7,6 +7,7 @@
 #include "tandem/core/stream.h"
 #include "tandem/layers/mode_scope.h"
 #include "tandem/train/canonical_step.h"
+#include "tandem/train/local_failure.h"
 #include "tandem/train/running_scores.h"
 
 #include <deque>
@@ -64,6 +65,24 @@ class DetailsOnTheWay {
   std::deque<Batch> batches_;
 };
 
+/// Calls take_next() as long as it says that there was a batch, and asks `ends` behind each: false where that said
+/// true. Where it throws, which `failure` keeps, `ends` is asked as often as on the ranks that go on.
+template <typename TakeNext>
+bool go_through(const std::function<bool()>& ends, const data::Loader& loader, LocalFailure& failure,
+                TakeNext&& take_next) {
+  for (std::int64_t done = 0;; ++done) {
+    bool was_there = false;
+    failure.guard([&] { was_there = take_next(); });
+    if (failure.has_failed()) {
+      if (!ends) return true;
+      if (loader.sampler().size() == 0) failure.throw_own();  // of a stream: nobody knows how often
+      was_there = done < loader.batches();
+    }
+    if (!was_there) return true;
+    if (ends && ends()) return false;
+  }
+}
+
 }  // namespace
 
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group) {
@@ -102,8 +121,9 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(batch.count());
     details->add(output, batch.labels, std::span(order).subspan(first, count));
   };
-  loader.start(0);
-  while (const auto batch = loader.next()) {
+  const auto take_next = [&] {
+    const auto batch = loader.next();
+    if (!batch) return false;
     const std::int64_t begin = details != nullptr || is_canonical ? sampler.part(batch->index, batch_size).begin : 0;
     for (int i = 0; is_canonical && i < sampler.local_micro_batches(); ++i) {
       const data::BatchPart part = sampler.micro_part(batch->index, batch_size, i);
@@ -111,12 +131,18 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
       add(scores[static_cast<std::size_t>(i)], data::examples_of(*batch, part.begin - begin, part.count), part.begin);
     }
     if (!is_canonical) add(scores.front(), *batch, begin);
-    if (ends && ends()) return std::nullopt;
-  }
-  if (!is_canonical) return scoring.sum_over_ranks(scores.front().all(), group);
+    return true;
+  };
+  LocalFailure failure;
+  failure.guard([&] { loader.start(0); });
+  const bool is_whole = go_through(ends, loader, failure, take_next);
   std::vector<Scores> sums;
-  for (const RunningScores& of_micro_batch : scores) sums.push_back(of_micro_batch.all());
-  return canonical->sum(sums);
+  failure.guard([&] {
+    for (const RunningScores& of_micro_batch : scores) sums.push_back(of_micro_batch.all());
+  });
+  failure.tell(group);
+  if (!is_whole) return std::nullopt;
+  return is_canonical ? canonical->sum(sums) : scoring.sum_over_ranks(sums.front(), group);
 }
 
 Scores evaluate(EvaluationGraph& graph, data::Loader& loader, comm::ProcessGroup& group, EvaluationDetails* details) {
@@ -137,9 +163,9 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, Evaluat
   const std::vector<std::int64_t> order = details != nullptr ? order_of(loader) : std::vector<std::int64_t>();
   std::optional<DetailsOnTheWay> on_the_way;
   if (details != nullptr) on_the_way.emplace(*details);
-  graph.start();
-  loader.start(0, 0, true);
-  while (auto batch = loader.next_deferred()) {
+  const auto take_next = [&] {
+    auto batch = loader.next_deferred();
+    if (!batch) return false;
     const std::int64_t count = batch->count();
     if (count > 0) {  // a small last batch may leave nothing for this rank
       const Tensor labels = batch->labels();
@@ -150,10 +176,21 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, Evaluat
         on_the_way->add(graph.output(), labels, std::span(order).subspan(first, static_cast<std::size_t>(count)));
       }
     }
-    if (ends && ends()) return std::nullopt;
-  }
-  const Scores& scores = graph.scores();
-  if (on_the_way) on_the_way->read(0);
+    return true;
+  };
+  LocalFailure failure;
+  failure.guard([&] {
+    graph.start();
+    loader.start(0, 0, true);
+  });
+  const bool is_whole = go_through(ends, loader, failure, take_next);
+  Scores scores;
+  failure.guard([&] {
+    scores = graph.scores();
+    if (on_the_way) on_the_way->read(0);
+  });
+  failure.tell(group);
+  if (!is_whole) return std::nullopt;
   return graph.scoring().sum_over_ranks(scores, group);
 }
 

@@ -16,7 +16,7 @@ namespace tandem::train {
 
 /// Evaluates `model` in evaluation mode (and leaves each of its modules in the mode it was in) on every image of
 /// `loader`, once, each rank on its part; the sums over all ranks, the same on each. The loss is plain cross-entropy.
-/// Collective.
+/// Where it fails on a rank, all ranks throw comm::AgreedError behind their parts. Collective.
 /// Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     #include "tandem/data/synthetic.h"

@@ -3,6 +3,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
+#include "tandem/core/not_repeatable.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/notice.h"
 
@@ -38,7 +40,8 @@ void RecordedWork::look_at_model() {
 }
 
 std::vector<std::uintptr_t> RecordedWork::circumstances() const {
-  std::vector<std::uintptr_t> all{static_cast<std::uintptr_t>(kernels::float32_products())};
+  std::vector<std::uintptr_t> all{static_cast<std::uintptr_t>(kernels::float32_products()),
+                                  static_cast<std::uintptr_t>(kernels::conv_tuner().generation())};
   for (const layers::Module* const module : modules_) all.push_back(module->training() ? 1 : 0);
   for (const Tensor& tensor : tensors_) all.push_back(reinterpret_cast<std::uintptr_t>(tensor.raw_data()));
   add_circumstances(all);
@@ -118,7 +121,6 @@ std::string RecordedWork::try_to_record(const Work& work) {
     prepare_recording(device);
     recorded_circumstances_ = circumstances();
     graph_.emplace(device, [&] { work(fixed_); });
-    ++recordings_;
   } catch (const Error& error) {
     mine = error.what();
   } catch (...) {  // of the program, which is to see it; the other ranks are told first
@@ -126,11 +128,26 @@ std::string RecordedWork::try_to_record(const Work& work) {
     foreign = std::current_exception();
   }
   std::string reason = agree(mine);
-  if (reason.empty()) return "";
+  if (reason.empty()) {
+    ++recordings_;
+    return "";
+  }
   graph_.reset();
   abandon_recording();
   if (foreign) std::rethrow_exception(foreign);
   return reason;
+}
+
+void RecordedWork::launch(const data::DeferredBatch& batch) {
+  try {
+    batch.write_to(fixed_.tensors);
+    graph_->launch();
+  } catch (...) {
+    abandon_launch();
+    throw;
+  }
+  finish_launch();
+  ++launches_;
 }
 
 bool RecordedWork::take_batch(data::DeferredBatch batch, std::int64_t examples, const Work& work) {
@@ -141,11 +158,11 @@ bool RecordedWork::take_batch(data::DeferredBatch batch, std::int64_t examples, 
   std::string reason;
   const bool is_replay = graph_.has_value();
   if (graph_ && recorded_circumstances_ != circumstances())
-    reason = "a module's mode, what is trained, or where a tensor of the model is has changed";
+    reason = "a module's mode, what is trained, where a tensor of the model is, or how kernels are chosen has changed";
   if (graph_ && reason.empty()) {
     try {
       prepare_launch();
-    } catch (const Error& error) {
+    } catch (const NotRepeatable& error) {
       reason = error.what();
     }
   } else if (!graph_) {
@@ -157,10 +174,7 @@ bool RecordedWork::take_batch(data::DeferredBatch batch, std::int64_t examples, 
     eager_batches_ = kEagerBatches;  // states are there: the next batch is recorded
     return false;
   }
-  batch.write_to(fixed_.tensors);
-  graph_->launch();
-  finish_launch();
-  ++launches_;
+  launch(batch);
   if (is_replay) failures_ = 0;
   return true;
 }

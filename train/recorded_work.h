@@ -27,8 +27,8 @@ std::string_view name_of(CudaGraph mode);
 /// Does the same work for batches of one shape: for the first two one operation after another, which loads and chooses
 /// kernels; the third is recorded in a WorkGraph, which from then on is launched for each. Recorded kernels read a
 /// batch of their own, to which each one is copied, or in which its images are made. Where what they depend on beside
-/// the numbers in tensors has changed (modes of modules, where tensors are, how products of f32 are computed), the
-/// graph is dropped with a line, and recorded anew.
+/// the numbers in tensors has changed (modes of modules, where tensors are, how products of f32 are computed, what the
+/// tuner of convolutions was told), the graph is dropped with a line, and recorded anew.
 class RecordedWork {
  public:
   /// What is done for a batch.
@@ -79,8 +79,10 @@ class RecordedWork {
   virtual std::string agree(const std::string& mine) const { return mine; }
   /// Behind one that has failed somewhere.
   virtual void abandon_recording() {}
-  /// Before a launch of what an earlier batch has recorded. What it throws is why it is recorded anew.
+  /// Before a launch of what an earlier batch has recorded. A NotRepeatable that it throws is why it is recorded anew.
   virtual void prepare_launch() {}
+  /// Behind a launch, or what brings the batch to it, that has thrown: nothing of it was done, and the graph stays.
+  virtual void abandon_launch() {}
   /// Behind a launch.
   virtual void finish_launch() {}
 
@@ -92,6 +94,7 @@ class RecordedWork {
   bool make_fixed(const data::Batch& batch, std::int64_t examples);
   bool is_ready(data::DeferredBatch& batch, std::int64_t examples);
   std::string try_to_record(const Work& work);
+  void launch(const data::DeferredBatch& batch);
   void note_dropped(std::string_view reason);
 
   layers::Module& model_;

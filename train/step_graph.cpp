@@ -70,6 +70,8 @@ void StepGraph::prepare_launch() {
   optimizer_.prepare_replay();
 }
 
+void StepGraph::abandon_launch() { optimizer_.abandon_launch(); }
+
 void StepGraph::finish_launch() {
   if (replicas_ != nullptr) replicas_->finish_launched();
 }

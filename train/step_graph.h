@@ -78,6 +78,7 @@ class StepGraph final : public RecordedWork {
   std::string agree(const std::string& mine) const override;
   void abandon_recording() override;
   void prepare_launch() override;
+  void abandon_launch() override;
   void finish_launch() override;
 
   optim::Optimizer& optimizer_;

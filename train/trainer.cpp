@@ -208,6 +208,7 @@ Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& ob
                          : StepPlace::ends_run);
     if (timeline_is_recorded()) [[unlikely]]
       detail::add_to_timeline(detail::timeline_event(fmt::format("step {}", step_), begin, phases_.last() - begin));
+    if (step_ >= last_step_ && epoch_step_ < steps_per_epoch()) uncounted_step_ = step_;
     if (!std::exchange(has_begun_, true)) {
       check_buffers();
       if (observer.first_step) observer.first_step();
@@ -313,7 +314,8 @@ EpochRecord Trainer::run(const TrainObserver& observer) {
   last_step_ = options_.steps > 0 ? before + options_.steps : kNoLimit;
   if (!is_resumed_) best_epoch_ = BestEpoch(best_by(parts_, options_), options_.early_stopping);
   const std::int64_t first = is_resumed_ ? epochs_done_ + 1 : 1;
-  const bool is_paused = epoch_step_ > 0 && epoch_step_ < steps_per_epoch() && step_ >= last_step_;
+  const bool is_paused =
+      epoch_step_ > 0 && epoch_step_ < steps_per_epoch() && step_ >= last_step_ && uncounted_step_ != step_;
   const bool has_ended = first > options_.epochs || best_epoch_.should_stop() || (is_resumed_ && is_paused);
   return has_ended ? evaluate_only(observer) : run_epochs(first, options_.epochs, observer);
 }

@@ -302,6 +302,7 @@ class Trainer {
   data::Batch next_batch();
   ScoredBatch compute(const data::Batch& batch, double share);
   void report_step(std::int64_t epoch, std::int64_t images, const TrainObserver& observer);
+  void rehearse_evaluation();
   bool is_evaluated(std::int64_t epoch) const;
   void sync_replicas();
   bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
@@ -345,6 +346,7 @@ class Trainer {
   std::int64_t step_ = 0;                 // over all epochs
   std::int64_t epochs_done_ = 0;          // the number of the last one
   std::int64_t epoch_step_ = 0;           // steps of the epoch in work
+  std::int64_t uncounted_step_ = -1;      // where a run of so many steps ends in an epoch, until that is counted
   RunningScores epoch_scores_{scoring_};  // of this rank, in canonical mode of all, since that epoch began
   bool all_know_ = false;                 // that some rank has a step in that epoch whose loss is not finite
   SkippedInARow skipped_in_a_row_;

@@ -127,13 +127,14 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
              "evaluate_every={}\nearly_stopping={}\nbest_by={}\nema={}, {}, {}\nlookahead={}, {}, "
              "{}\nviews={} of {}\ndetailed={}\nsteps={}\nlayer_norms={}\ndead_relus={}\nmax_skipped_"
-             "steps={}\n",
+             "steps={}\ncuda_graph={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics, options.evaluate_every,
              to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema,
              options.ema_options.every, options.ema_options.warms_up, options.lookahead.every, options.lookahead.decay,
              options.lookahead.power, name_of(options.test_time_augmentation), options.test_time_share,
-             options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps) +
+             options.detailed, options.steps, options.layer_norms, options.dead_relus, options.max_skipped_steps,
+             name_of(options.cuda_graph)) +
          text_of(parts.optimizer.groups());
 }
 

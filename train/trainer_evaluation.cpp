@@ -107,6 +107,7 @@ NamedTensors Trainer::weights() const {
 /// Counts the epoch, and says whether it is the last.
 void Trainer::fill_in_best(EpochRecord& record) {
   best_epoch_.add(record);
+  uncounted_step_ = -1;
   record.best = best_epoch_.best();
   record.stopped_early = best_epoch_.should_stop();
 }

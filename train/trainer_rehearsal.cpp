@@ -1,6 +1,7 @@
 // Steps that are taken back.
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/layers/mode_scope.h"
+#include "tandem/train/local_failure.h"
 #include "tandem/train/state_copy.h"
 #include "tandem/train/trainer.h"
 
@@ -8,6 +9,30 @@
 #include <utility>
 
 namespace tandem::train {
+
+void Trainer::rehearse_evaluation() {
+  data::Loader* const loader = parts_.validation_loader != nullptr ? parts_.validation_loader : parts_.test_loader;
+  if (loader == nullptr) return;
+  const autograd::NoGrad no_grad;
+  const layers::ModeScope evaluating(parts_.model, false);
+  loader->start(0);
+  if (evaluation_graph_) evaluation_graph_->start();
+  const std::int64_t most = evaluation_graph_ ? EvaluationGraph::kBatchesToRecord : 1;
+  for (std::int64_t i = 0; i < most; ++i) {
+    const auto batch = loader->next();
+    if (!batch || batch->count() == 0) break;
+    if (evaluation_graph_) {
+      evaluation_graph_->add(*batch);
+      continue;
+    }
+    const Tensor output = test_scoring_.output(parts_.model, *batch);
+    Scores scores;
+    test_scoring_.add(scores,
+                      test_scoring_.begin_reading(test_scoring_.loss(output, batch->labels), output, batch->labels),
+                      batch->count());
+  }
+  if (evaluation_graph_) evaluation_graph_->scores();  // a label outside of the classes is told
+}
 
 void Trainer::rehearse(std::int64_t steps) {
   require(steps >= 0, "trainer: a rehearsal takes 0 steps or more, got {}", steps);
@@ -27,29 +52,12 @@ void Trainer::rehearse(std::int64_t steps) {
                StepPlace::in_epoch);
     }
   }
-  if (data::Loader* const loader =
-          parts_.validation_loader != nullptr ? parts_.validation_loader : parts_.test_loader) {
-    const autograd::NoGrad no_grad;
-    const layers::ModeScope evaluating(parts_.model, false);
-    loader->start(0);
-    if (evaluation_graph_) evaluation_graph_->start();
-    const std::int64_t most = evaluation_graph_ ? EvaluationGraph::kBatchesToRecord : 1;
-    for (std::int64_t i = 0; i < most; ++i) {
-      const auto batch = loader->next();
-      if (!batch || batch->count() == 0) break;
-      if (evaluation_graph_) {
-        evaluation_graph_->add(*batch);
-        continue;
-      }
-      const Tensor output = test_scoring_.output(parts_.model, *batch);
-      Scores scores;
-      test_scoring_.add(scores,
-                        test_scoring_.begin_reading(test_scoring_.loss(output, batch->labels), output, batch->labels),
-                        batch->count());
-    }
-    if (evaluation_graph_) evaluation_graph_->scores();  // a label outside of the classes is told
-  }
-  epoch_scores_.all();  // a label outside of the classes is told
+  LocalFailure failure;
+  failure.guard([&] {
+    rehearse_evaluation();
+    epoch_scores_.all();  // a label outside of the classes is told
+  });
+  failure.tell(parts_.group);
   load_state_dict(state);
   is_resumed_ = was_resumed;
   epoch_seconds_before_ = seconds;

@@ -49,6 +49,9 @@ std::vector<Setting> settings_of(const data::Loader& loader, const TrainerOption
 
 /// In the state of a run in canonical mode only.
 constexpr std::string_view kMicroBatches = "micro_batches";
+/// In the state of a run of so many steps that has done the last one, in the middle of an epoch, and has not counted
+/// that epoch for the best one yet.
+constexpr std::string_view kUncounted = "uncounted";
 /// In the state of a run of several ranks that has done a step.
 constexpr std::string_view kGradientOrder = "gradient_order";
 
@@ -146,6 +149,7 @@ struct Trainer::Position {
   Scores scores{};  // of this rank
   BestEpoch best;
   std::int64_t ema_updates = 0, lookahead_steps = 0;
+  bool is_uncounted = false;
   std::vector<std::int64_t> gradient_order{};
 };
 
@@ -178,6 +182,7 @@ NamedTensors Trainer::state_dict() const {
           {"skipped_steps", scalar(skipped_steps())},
           {"best_epoch", best_epoch_.state()},
           {"epoch_sums", epoch_sums()}});
+  if (uncounted_step_ == step_) append(state, kTrainer, {{std::string(kUncounted), scalar(1)}});
   for (const Setting& setting : settings_of(parts_.train_loader, options_))
     append(state, kTrainer, {{std::string(setting.name), scalar(setting.value)}});
   if (const int count = parts_.train_loader.sampler().micro_batches(); count > 0)
@@ -227,6 +232,7 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
       "the model's weights alone and begin another run",
       has_slow_weights ? "with" : "without", has_slow_weights ? "has none" : "keeps some");
   if (lookahead_) position.lookahead_steps = entries.take_count("lookahead_steps", position.step);
+  if (entries.has(kUncounted)) position.is_uncounted = entries.take_count(kUncounted, 1) > 0;
   if (entries.has(kGradientOrder)) {
     const Tensor order = entries.take(kGradientOrder);
     require(order.dtype() == DType::i64 && order.rank() == 1, "trainer: trainer.{} of the state must be i64[n], got {}",
@@ -245,6 +251,7 @@ void Trainer::take_position(const Position& position) {
   epochs_done_ = position.epochs;
   epoch_step_ = position.epoch_step;
   step_ = position.step;
+  uncounted_step_ = position.is_uncounted ? step_ : -1;
   epoch_scores_.reset(position.scores);
   best_epoch_ = position.best;
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();

@@ -7,12 +7,20 @@
 #include "tandem/core/error.h"
 
 #include <mutex>
+#include <source_location>
 #include <utility>
 #include <vector>
 
 namespace tandem::cuda {
 
 namespace {
+
+/// Throws Error for a call that failed. The next launch must not be blamed for that.
+void require_success(cudaError_t status, const char* name,
+                     const std::source_location& where = std::source_location::current()) {
+  if (status != cudaSuccess) cudaGetLastError();
+  throw_if_failed(status, name, where);
+}
 
 /// Lets go of a graph, unless tensors of the work still are in its memory: their addresses then must stay its own.
 void destroy_unless_used(cudaGraph_t graph, const RecordingScope& recording) {
@@ -30,7 +38,7 @@ void destroy_unless_used(cudaGraph_t graph, const RecordingScope& recording) {
 class Capture {
  public:
   Capture(cudaStream_t stream, const RecordingScope& recording) : stream_(stream), recording_(recording) {
-    TANDEM_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   }
   ~Capture() {
     if (stream_ != nullptr) {
@@ -44,9 +52,7 @@ class Capture {
 
   /// What was captured; it belongs to this object.
   cudaGraph_t finish() {
-    const cudaError_t status = cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph_);
-    if (status != cudaSuccess) cudaGetLastError();  // the next launch must not be blamed
-    throw_if_failed(status, "cudaStreamEndCapture", std::source_location::current());
+    require_success(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph_), "cudaStreamEndCapture");
     return graph_;
   }
 
@@ -66,7 +72,7 @@ std::shared_ptr<void> record(cudaStream_t stream, const std::function<void()>& w
   const cudaGraph_t graph = capture.finish();
   recording.require_own_memory();
   cudaGraphExec_t executable = nullptr;
-  TANDEM_CHECK_CUDA(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+  require_success(cudaGraphInstantiateWithFlags(&executable, graph, 0), "cudaGraphInstantiateWithFlags");
   actions = recording.take_actions();
   return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
@@ -81,19 +87,18 @@ void take_memory(Device device, const char* name, const Call& call) {
     allocator_for(device).release_cached();
     status = call();
   }
-  if (status != cudaSuccess) cudaGetLastError();  // the next launch must not be blamed
-  throw_if_failed(status, name, std::source_location::current());
+  require_success(status, name);
 }
 
 }  // namespace
 
 std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work,
                                    std::vector<std::function<void()>>& actions) {
-  const cudaStream_t stream = cuda::current_stream(device);
-  std::shared_ptr<void> graph = record(stream, work, actions);
-  // Else the first launch would take the memory: too late for those that must agree on the recording.
+  std::shared_ptr<void> graph = record(cuda::current_stream(device), work, actions);
+  // Else the first launch would take the memory: too late for those that must agree on the recording. The work, and
+  // what releases memory, may have made another device this thread's.
   take_memory(device, "cudaGraphUpload",
-              [&] { return cudaGraphUpload(static_cast<cudaGraphExec_t>(graph.get()), stream); });
+              [&] { return cudaGraphUpload(static_cast<cudaGraphExec_t>(graph.get()), cuda::current_stream(device)); });
   return graph;
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("recorded work that finds no memory says so, and does not wait for any
 TEST_CASE("a graph has what the allocator keeps where there is no other memory for it", "[cuda]") {
   if (!has_gpu()) return;
   const Steps steps;
-  (void)on_gpu({1000});
+  (void)on_gpu({100'000});  // more than the work takes
   synchronize(kGpu);
   CHECK(allocator_for(kGpu).cached_bytes() > 0);
   const WorkGraph graph(kGpu, [&] {
@@ -164,6 +164,21 @@ TEST_CASE("a graph that finds no memory is an error of its recording, not of its
   CHECK(steps.to.to_vector<float>()[3] == -1.5F);
 }
 
+TEST_CASE("a graph that finds no memory as it is instantiated leaves no error for what comes next", "[cuda]") {
+  if (!has_gpu()) return;
+  const Steps steps;
+  CHECK_THAT(error_of([&] {
+               WorkGraph(kGpu, [&] {
+                 steps();
+                 simulator::fail_instantiation(1);
+               });
+             }),
+             ContainsText("cudaGraphInstantiateWithFlags") && ContainsText("cudaErrorMemoryAllocation"));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  steps();
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+}
+
 TEST_CASE("memory of graphs is given back with what the allocator keeps, and taken anew by the next launch", "[cuda]") {
   if (!has_gpu()) return;
   const Steps steps;
@@ -177,6 +192,7 @@ TEST_CASE("memory of graphs is given back with what the allocator keeps, and tak
   graph.launch();  // once more, behind what it releases
   simulator::fail_allocation(1);
   graph.launch();  // takes none
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
   simulator::fail_allocation(0);
   CHECK(steps.to.to_vector<float>()[3] == -1.5F);
 }

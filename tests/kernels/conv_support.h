@@ -108,7 +108,9 @@ inline std::vector<ConvCase> winograd_cases() {
           square_case(1, 16, 1, 1, 16, 3, 1), square_case(1, 40, 28, 28, 24, 3, 1),
           // Several blocks of tiles, which the edges cut on the right, below, both ways and not at all.
           square_case(70, 16, 7, 7, 16, 3, 1), square_case(60, 17, 6, 5, 16, 3, 1),
-          square_case(150, 16, 3, 3, 16, 3, 1), square_case(80, 16, 1, 7, 16, 3, 1)};
+          square_case(150, 16, 3, 3, 16, 3, 1), square_case(80, 16, 1, 7, 16, 3, 1),
+          // So many that the filter gradient goes through more than one block in a part.
+          square_case(56, 48, 7, 19, 48, 3, 1)};
 }
 
 inline std::vector<ConvCase> direct_cases() {

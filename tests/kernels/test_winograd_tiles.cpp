@@ -79,8 +79,10 @@ TEST_CASE("winograd: tiles cover the images, and each frequency is multiplied fo
 }
 
 TEST_CASE("winograd: images of many tiles, few of which an edge cuts, leave out nothing") {
+  CHECK_FALSE(winograd::ProductsPerImage(outputs(1, 31, 29), 4).leaves_out());
   check_tiles<4>(outputs(1, 31, 29));
-  check_tiles<2>(outputs(1, 17, 13));
+  CHECK_FALSE(winograd::ProductsPerImage(outputs(1, 19, 17), 2).leaves_out());
+  check_tiles<2>(outputs(1, 19, 17));
 }
 
 TEST_CASE("winograd: products of an image leave out those that no output needs") {
@@ -91,6 +93,7 @@ TEST_CASE("winograd: products of an image leave out those that no output needs")
   CHECK(done(7, 8, 4) == 11 * 12);
   CHECK(done(3, 5, 4) == 5 * 11);
   CHECK(done(2, 1, 2) == 4 * 3);
+  CHECK(done(17, 13, 2) == 35 * 27);  // a sixteenth fewer than 36 * 28, just enough
   CHECK(done(19, 19, 4) == 29 * 29);
   CHECK(done(23, 23, 4) == 36 * 36);  // 35 * 35 would be 5 % fewer
   CHECK(done(31, 31, 4) == 48 * 48);

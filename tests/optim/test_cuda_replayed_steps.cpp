@@ -1,12 +1,36 @@
 // Steps that a GPU repeats from a graph, at other rates, against steps by value.
+#include "tandem/core/stream.h"
 #include "tandem/core/work_graph.h"
 #include "tandem/optim/optimizer.h"
 #include "tests/optim/changing_steps.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::test;
+
+TEST_CASE("a recording that could not be prepared takes back nothing of an older one", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f32);
+  const auto optimizer = make_changing(Rule::adam, parameters);
+  for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
+  optimizer->step();
+  optimizer->step();
+  optimizer->prepare_recording();
+  const WorkGraph graph(kGpu, [&] { optimizer->step(); });
+  graph.launch();
+  optimizer->step();
+  CHECK(optimizer->steps() == 4);
+  {
+    const StreamScope elsewhere(Stream{kGpu});
+    CHECK_THAT(error_of([&] { optimizer->prepare_recording(); }), ContainsText("on another stream"));
+  }
+  optimizer->abandon_recording();
+  CHECK(optimizer->steps() == 4);
+  optimizer->abandon_launch();
+  CHECK(optimizer->steps() == 4);
+}
 
 TEST_CASE("a step that is recorded once is repeated at other rates and counts on", "[cuda][optimizer]") {
   if (!has_gpu()) return;
@@ -31,7 +55,7 @@ TEST_CASE("a step that is recorded once is repeated at other rates and counts on
           continue;
         }
         by_step->step();
-        if (step == 7) {  // with gradients elsewhere for once: the graph's tables must stay as they are
+        if (step == 9) {  // with gradients elsewhere for once: the graph's tables must stay as they are
           const std::vector<Tensor> usual = optim::gradients_of(replayed);
           for (const Tensor& gradient : usual) used_once.push_back(gradient.clone());
           for (std::size_t i = 0; i < replayed.size(); ++i) autograd::set_grad(replayed[i], used_once[i]);

@@ -344,6 +344,45 @@ TEST_CASE("memory that a graph leaves is taken by one launch, and freed before t
   });
 }
 
+TEST_CASE("a graph takes its memory for a stream, once, and gives back what no launch has left") {
+  const RestoreSettings restore;
+  const TwoStreams streams;
+  const DeviceBuffer<int> a(all(1));
+  int *between = nullptr, *left = nullptr;
+  const CapturedGraph graph(streams.first, [&] {
+    TANDEM_CHECK_CUDA(cudaMallocAsync(&between, kBytes, streams.first));
+    launch_add(a.data(), between, kCount, 1, streams.first);
+    TANDEM_CHECK_CUDA(cudaFreeAsync(between, streams.first));
+  });
+  const CapturedGraph leaving(streams.first, [&] {
+    TANDEM_CHECK_CUDA(cudaMallocAsync(&left, kBytes, streams.first));
+    launch_fill(left, kCount, 4, streams.first);
+  });
+  /// Whether a launch there takes memory.
+  const auto takes_some = [](const CapturedGraph& one, cudaStream_t stream) {
+    simulator::fail_allocation(1);
+    const cudaError_t status = cudaGraphLaunch(one.executable(), stream);
+    cudaGetLastError();
+    simulator::fail_allocation(0);
+    if (status != cudaSuccess) one.launch(stream);
+    return status == cudaErrorMemoryAllocation;
+  };
+  TANDEM_CHECK_CUDA(cudaGraphUpload(graph.executable(), streams.first));
+  CHECK_FALSE(takes_some(graph, streams.first));
+  CHECK(takes_some(graph, streams.second));
+  CHECK_FALSE(takes_some(graph, streams.second));
+  CHECK(takes_some(leaving, streams.first));
+  TANDEM_CHECK_CUDA(cudaDeviceGraphMemTrim(0));
+  CHECK(takes_some(graph, streams.second));
+  TANDEM_CHECK_CUDA(cudaFreeAsync(left, streams.first));
+  CHECK_FALSE(takes_some(leaving, streams.first));  // it was not to be trimmed
+  TANDEM_CHECK_CUDA(cudaFreeAsync(left, streams.first));
+  TANDEM_CHECK_CUDA(cudaDeviceGraphMemTrim(0));
+  CHECK(takes_some(leaving, streams.first));
+  TANDEM_CHECK_CUDA(cudaFreeAsync(left, streams.first));
+  TANDEM_CHECK_CUDA(cudaDeviceSynchronize());
+}
+
 TEST_CASE("a graph that uses its memory after it has freed it, or beside that, is wrong at its launch") {
   if constexpr (!simulator::kChecksMemory) return;
   const TwoStreams streams;

@@ -139,6 +139,32 @@ TEST_CASE("the n-th allocation fails on request") {
   }
 }
 
+TEST_CASE("as many tries as wanted fail one after another, and none without a number") {
+  const auto failing = [](std::int64_t nth, std::int64_t times) {
+    simulator::fail_allocation(nth, times);
+    std::vector<int> failed;
+    for (int i = 1; i <= 6; ++i) {
+      void* block = nullptr;
+      if (cudaMalloc(&block, 1000) != cudaSuccess) failed.push_back(i);
+      cudaGetLastError();
+      TANDEM_CHECK_CUDA(cudaFree(block));
+    }
+    simulator::fail_allocation(0);
+    return failed;
+  };
+  CHECK(failing(2, 1) == std::vector<int>{2});
+  CHECK(failing(2, 3) == std::vector<int>{2, 3, 4});
+  CHECK(failing(6, 3) == std::vector<int>{6});
+  CHECK(failing(0, 3).empty());
+  CHECK(failing(-1, 3).empty());
+  void* block = nullptr;
+  simulator::fail_host_allocation(2);
+  CHECK(cudaMallocHost(&block, 100) == cudaSuccess);
+  TANDEM_CHECK_CUDA(cudaFreeHost(block));
+  CHECK(cudaMallocHost(&block, 100) == cudaErrorMemoryAllocation);
+  cudaGetLastError();
+}
+
 TEST_CASE("memory ends where the settings say") {
   std::size_t free = 0, total = 0;
   TANDEM_CHECK_CUDA(cudaMemGetInfo(&free, &total));

@@ -11,9 +11,11 @@
 #include "tandem/train/trainer.h"
 #include "tests/support/cuda_device.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::test {
@@ -28,7 +30,8 @@ struct Setup {
   std::string optimizer = "sgd";
   autograd::Precision precision = autograd::Precision::fp32;
   bool resident = false, frozen_group = false;
-  double init_scale = 0.0;  // 0: losses are not scaled
+  std::int64_t freeze_step = 7;  // of the frozen group
+  double init_scale = 0.0;       // 0: losses are not scaled
   Device device = kGpu;
   comm::ProcessGroup* group = nullptr;                     // null: of one rank
   std::int64_t images = kFullSteps * kBatch + kBatch / 2;  // all ranks'
@@ -58,7 +61,8 @@ struct Run {
     model.to(setup.device);
     optimizer = optim::make_optimizer(model.parameters(), {.name = setup.optimizer, .lr = 0.01});
     if (setup.frozen_group)
-      optimizer->add_group({.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = 7});
+      optimizer->add_group(
+          {.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = setup.freeze_step});
     const DType dtype = autograd::storage_dtype(setup.precision);
     data::LoaderOptions batches{.global_batch_size = Setup::kBatch, .dtype = dtype, .device = setup.device};
     if (setup.group != nullptr) {
@@ -97,9 +101,10 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-inline Trace trace_of(Run& run) {
+inline Trace trace_of(Run& run, std::function<void(const train::Progress&)> progress = {}) {
   Trace trace;
   train::TrainObserver observer;
+  observer.progress = std::move(progress);
   observer.epoch = [&](const train::EpochRecord& r) {
     trace.figures.insert(trace.figures.end(), {r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.lr});
   };

@@ -1,7 +1,11 @@
 // Trainers of several ranks that were told little: what must be alike, who may end training, what all see.
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/data/batch.h"
 #include "tandem/optim/sgd.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/metrics.h"
 #include "tandem/train/trainer.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
@@ -9,6 +13,10 @@
 #include "tests/train/fit_run.h"
 
 #include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -57,6 +65,8 @@ TEST_CASE("what differs between ranks that train together is named, rather than 
        [](TrainerOptions& options, FitRun&) { options.metrics = {{"ones", rows}}; }},
       {"test is given on rank 0 and none on rank 1",
        [](TrainerOptions& options, FitRun& run) { options.test = &run.test; }},
+      {"cuda_graph is auto on rank 0 and off on rank 1",
+       [](TrainerOptions& options, FitRun&) { options.cuda_graph = train::CudaGraph::automatic; }},
       {"lr is 0.5 on rank 0 and 0.1 on rank 1", [](TrainerOptions&, FitRun& run) { run.optimizer->set_lr(0.5); }},
   };
   for (const Case& test : cases) {
@@ -119,6 +129,79 @@ TEST_CASE("a trainer goes on after a metric that threw on all ranks", "[threads]
   CHECK(errors == std::vector<std::string>(2, "metric 'ones': the metric has a bad day"));
   CHECK(std::isfinite(losses[0]));
   CHECK(losses[0] == losses[1]);
+}
+
+namespace {
+
+using MetricFunction = std::function<double(const Tensor& output, const Tensor& labels)>;
+
+/// Two ranks' errors of `call`, which is given what it is to be of, its group, and a metric that throws on rank 1.
+std::vector<std::string> errors_on_ranks(
+    const std::function<void(FitRun& run, comm::ProcessGroup& group, const MetricFunction& metric)>& call) {
+  std::vector<std::string> errors(2);
+  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    FitRun run(2, group.rank(), 1, 16);
+    int calls = 0;
+    const MetricFunction metric = [&](const Tensor& output, const Tensor&) {
+      require(group.rank() != 1 || ++calls != 2, "the metric has a bad day");
+      return rows(output, output);
+    };
+    errors[static_cast<std::size_t>(group.rank())] = error_of([&] { call(run, group, metric); });
+    CHECK(group.all_gather_bytes("here").size() == 2);  // the ranks are still in step
+  });
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("an evaluation that fails on one rank ends on all, with its error", "[threads]") {
+  for (const bool asks : {false, true}) {
+    std::vector<int> asked(2, 0);
+    const auto errors = errors_on_ranks([&](FitRun& run, comm::ProcessGroup& group, const MetricFunction& metric) {
+      const train::Scoring scoring({}, {{"ones", metric}});
+      const auto ends = [&] {
+        ++asked[static_cast<std::size_t>(group.rank())];
+        return train::max_over_ranks(0.0, group) > 0.0;
+      };
+      train::evaluate_unless(asks ? std::function<bool()>(ends) : nullptr, run.model, run.test, group, scoring);
+    });
+    CHECK(errors == std::vector<std::string>(2, "rank 1: metric 'ones': the metric has a bad day"));
+    CHECK(asked == std::vector<int>(2, asks ? 4 : 0));  // behind each batch, also of the rank that had failed
+  }
+}
+
+TEST_CASE("what is no Error ends an evaluation as it was on its rank, and as an Error on the others", "[threads]") {
+  std::vector<std::string> seen(2);
+  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    FitRun run(2, group.rank());
+    const train::LossFunction loss = [&](const Tensor& output, const Tensor& labels) {
+      if (group.rank() == 1) throw std::out_of_range("the program's own");
+      return energy(output, labels);
+    };
+    auto& mine = seen[static_cast<std::size_t>(group.rank())];
+    try {
+      train::evaluate(run.model, run.test, group, train::Scoring(loss));
+    } catch (const comm::AgreedError& error) {
+      mine = error.what();
+    } catch (const std::out_of_range& error) {
+      mine = std::string("as it was: ") + error.what();
+    }
+  });
+  CHECK(seen == std::vector<std::string>{"rank 1: the program's own", "as it was: the program's own"});
+}
+
+TEST_CASE("a rehearsed evaluation that fails on one rank ends on all", "[threads]") {
+  std::vector<std::string> errors(2);
+  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    FitRun run(2, group.rank());
+    const train::ForwardFunction forward = [&](layers::Module& model, const data::Batch& batch) {
+      require(model.training() || group.rank() == 0, "no evaluation here");
+      return model(batch.images);
+    };
+    Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .group = &group, .forward = forward});
+    errors[static_cast<std::size_t>(group.rank())] = error_of([&] { trainer.rehearse(1); });
+  });
+  CHECK(errors == std::vector<std::string>(2, "rank 1: no evaluation here"));
 }
 
 TEST_CASE("ranks fit equal replicas, whose figures are of all samples", "[threads]") {

@@ -10,11 +10,13 @@
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/simulator/runtime.h"
+#include "tandem/simulator/settings.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/evaluation_graph.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/test_time_augmentation.h"
 #include "tandem/train/trainer.h"
+#include "tests/simulator/restore_settings.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
@@ -107,6 +109,8 @@ TEST_CASE("a training step waits for an earlier loss at most, and with a loss sc
 TEST_CASE("a step waits for nothing where the GPU keeps up with the host, as operations and as a CUDA graph",
           "[cuda][trainer]") {
   if (!has_gpu()) return;
+  const RestoreSettings restore;
+  simulator::settings().streams = simulator::Streams::deferred;  // else the GPU is never behind
   constexpr std::int64_t kSteps = 12;
   for (const train::CudaGraph graph : {train::CudaGraph::off, train::CudaGraph::on}) {
     for (const optim::LossScaling scaling : {optim::LossScaling::none, optim::LossScaling::dynamic}) {

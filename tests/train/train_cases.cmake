@@ -46,7 +46,9 @@ if(TANDEM_HAS_CUDA)
     set(kind $<IF:$<BOOL:${TANDEM_CUDA_IS_SIMULATED}>,simulated,real>)
     target_sources(tandem_cuda_graph_mpi_tests PRIVATE ${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/nccl_group_${kind}.cpp)
     if(TANDEM_CUDA_IS_SIMULATED)  # instead of the toolkit's headers
-      set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/nccl_group_simulated.cpp PROPERTIES
+      target_sources(tandem_cuda_graph_mpi_tests PRIVATE ${CMAKE_CURRENT_LIST_DIR}/mpi/cuda_graph_simulated.cpp)
+      set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/nccl_group_simulated.cpp
+        ${CMAKE_CURRENT_LIST_DIR}/mpi/cuda_graph_simulated.cpp PROPERTIES
         INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/simulator/include)
     endif()
   endif()

@@ -60,6 +60,7 @@ std::string_view name_of(PassKind pass) {
 void ConvTuner::set_measuring(bool measuring) {
   const std::lock_guard lock(mutex_);
   measuring_ = measuring;
+  ++generation_;
   update_active();
 }
 
@@ -101,6 +102,7 @@ std::size_t ConvTuner::choose(const TuningKey& key, Device device, std::span<con
 void ConvTuner::add(const TuningKey& key, const TuningResult& result) {
   const std::lock_guard lock(mutex_);
   results_[key] = result;
+  ++generation_;
   update_active();
 }
 
@@ -119,6 +121,7 @@ void ConvTuner::clear() {
   results_.clear();
   measuring_ = false;
   measured_ = 0;
+  ++generation_;
   update_active();
 }
 

@@ -69,6 +69,10 @@ class ConvTuner {
   void add(const TuningKey& key, const TuningResult& result);
   std::map<TuningKey, TuningResult> results() const;
 
+  /// Another number behind each call after which choose() may choose something else for what it was asked before:
+  /// set_measuring(), add() and clear().
+  std::int64_t generation() const { return generation_; }
+
   /// How many keys choose() has measured.
   std::int64_t measured() const;
 
@@ -79,6 +83,7 @@ class ConvTuner {
   void update_active() { active_ = measuring_ || !results_.empty(); }
 
   std::atomic<bool> active_ = false;
+  std::atomic<std::int64_t> generation_ = 0;
   mutable std::mutex mutex_;
   std::recursive_mutex measuring_mutex_;  // taken first; again by candidates that choose for a part of what they do
   std::map<TuningKey, TuningResult> results_;

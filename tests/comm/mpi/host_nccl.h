@@ -6,10 +6,14 @@
 #include "tandem/comm/process_group.h"
 #include "tandem/core/cuda/check.h"
 #include "tandem/core/storage.h"
+#include "tandem/core/work_graph.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -85,11 +89,21 @@ class HostNccl final : public comm::NcclCommunicator {
       at(room + ranks * part, count, dtype).copy_from(group_->reduce_scatter(all, op));
     });
   }
-  void finalize() override {}
+  /// NCCL waits then until all graphs that have captured it are destroyed, which the caller does later: for ever.
+  void finalize() override { require_no_graph("finalized"); }
   void close() override {}
-  void abort() noexcept override {}
+  void abort() noexcept override { require_no_graph("aborted"); }
+
+  /// Whether a graph is there that has captured it.
+  bool has_graph() const { return captured_.use_count() > 1; }
 
  private:
+  void require_no_graph(const char* what) const noexcept {
+    if (!has_graph()) return;
+    fmt::print(stderr, "HostNccl: a communicator is {} while a graph that has captured it is there\n", what);
+    std::abort();
+  }
+
   static constexpr std::int64_t kRoom = std::int64_t{1} << 20;
 
   /// Of memory: what goes to or comes from a place of the buffer.
@@ -118,7 +132,8 @@ class HostNccl final : public comm::NcclCommunicator {
       for (const Part& part : parts)
         require(part.place + part.bytes <= kRoom, "{} bytes at {} have no room", part.bytes, part.place);
     for (const Part& part : sent) copy(stream, room + part.place, part.memory, part.bytes);
-    // Recorded ones are called again and again.
+    // Recorded ones are called again and again, until the graph is gone.
+    if (WorkGraph::is_recording()) WorkGraph::with_each_launch([captured = captured_] {});
     exchanges_.push_back([room, exchange = std::move(exchange)] { exchange(room); });
     TANDEM_CHECK_CUDA(cudaLaunchHostFunc(
         static_cast<cudaStream_t>(stream.native()), [](void* call) { (*static_cast<std::function<void()>*>(call))(); },
@@ -129,6 +144,7 @@ class HostNccl final : public comm::NcclCommunicator {
   std::unique_ptr<comm::ProcessGroup> group_;
   Tensor buffer_;
   std::deque<std::function<void()>> exchanges_;
+  std::shared_ptr<int> captured_ = std::make_shared<int>();  // that graphs have, too
 };
 
 /// Another backend, before whose operations all that simulated GPUs have to do is done: they do it when they are waited

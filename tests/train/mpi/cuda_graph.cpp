@@ -17,14 +17,15 @@ namespace {
 /// Refuses to be recorded, on one rank.
 class Shy final : public layers::Module {
  public:
-  explicit Shy(bool is_shy) : is_shy_(is_shy) {}
+  explicit Shy(bool is_shy, bool also_training = true) : is_shy_(is_shy), also_training_(also_training) {}
   Tensor forward(const Tensor& input) override {
-    require(!is_shy_ || !WorkGraph::is_recording(), "it is shy");
+    const bool refuses = is_shy_ && (also_training_ || !training());
+    require(!refuses || !WorkGraph::is_recording(), "it is shy");
     return input;
   }
 
  private:
-  bool is_shy_;
+  bool is_shy_, also_training_;
 };
 
 }  // namespace
@@ -37,7 +38,7 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
   Setup setup{.device = device, .group = group.get(), .images = Setup::kFullSteps * Setup::kBatch + 5};
   train::TrainerOptions options{
       .epochs = 4, .label_smoothing = 0.1, .l1 = 1e-4, .check_replicas = true, .log_every = 2};
-  std::int64_t eager_steps = 2;
+  std::int64_t eager_steps = 2, evaluated_batches = Setup::kFullSteps;
   SECTION("SGD in f32, clipped, with an average") {
     options.ema = 0.9;
     options.clip_norm = 0.5;
@@ -48,6 +49,10 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
   }
   SECTION("Muon") { setup.optimizer = "muon"; }
   SECTION("a last batch that leaves a rank without images") { setup.images = Setup::kFullSteps * Setup::kBatch + 1; }
+  SECTION("a last batch that is as large as the others on one rank") {
+    setup.images = Setup::kFullSteps * Setup::kBatch + 7;
+    if (group->rank() == 0) ++evaluated_batches;  // of evaluations each rank launches its own
+  }
   SECTION("a loss scale, with steps that overflow") {
     setup.precision = autograd::Precision::fp16;
     setup.init_scale = 0x1p22;
@@ -74,7 +79,7 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
   const std::int64_t launches = graph.trainer->graph_launches();
   if (eager_steps >= 0) CHECK(launches == options.epochs * Setup::kFullSteps - eager_steps);
   CHECK(launches >= 2 * Setup::kFullSteps);
-  CHECK(graph.trainer->evaluation_launches() == options.epochs * Setup::kFullSteps - 2);
+  CHECK(graph.trainer->evaluation_launches() == options.epochs * evaluated_batches - 2);
   CHECK(graph.scaler.skipped_steps() == eager.scaler.skipped_steps());
 }
 
@@ -121,6 +126,19 @@ TEST_CASE("where one rank cannot record a step, no rank launches one", "[cuda]")
     if (is_shy)
       CHECK_THAT(notices.lines[3], ContainsText("off from here on, the evaluation cannot be recorded: layer 7: it is"));
   }
+}
+
+TEST_CASE("an evaluation that one rank alone cannot record ends the run on all with --cuda-graph on", "[cuda]") {
+  Device device;
+  const auto group = make_nccl_group(device);
+  if (!group) return;
+  const Setup setup{.device = device, .group = group.get()};
+  Run run(setup, CudaGraph::on);
+  run.model.add<Shy>(group->rank() == 1, false);
+  CHECK_THAT(error_of([&] { run.trainer->run({}); }),
+             ContainsText("rank 1: CUDA graph: the evaluation cannot be recorded: layer 7: it is shy"));
+  CHECK(run.trainer->graph_launches() == 2 * Setup::kFullSteps - 2);  // it tries three times
+  CHECK_THAT(error_of([&] { Run(setup, CudaGraph::on).trainer->run({}); }), ContainsText("no error"));
 }
 
 TEST_CASE("ranks whose collectives the host begins take no graphs, and are told why", "[cuda]") {
