@@ -19,12 +19,14 @@ def complain(what, code=2):
 class Parser(argparse.ArgumentParser):
     """Its description is the script's docstring, as it stands."""
 
-    def __init__(self, description):
+    def __init__(self, description, hint=""):
+        """`hint` goes to what is said of arguments that are unknown."""
         super().__init__(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+        self.hint = hint
 
     def error(self, message):
         named = re.sub("^argument ([^ ]+): ", r"\1 ", message)
-        complain(f"{named}; --help lists what {self.prog} takes")
+        complain(f"{named}{self.hint if message.startswith('unrecognized') else ''}; --help lists what {self.prog} takes")
 
 
 def whole_number(least, most=2**31 - 1):

@@ -5,6 +5,7 @@
   scripts/compare_pytorch.py --model all
   scripts/compare_pytorch.py --python ~/venv/bin/python --torch-mode eager,compile --torch-format channels_last
   scripts/compare_pytorch.py --device cuda --bench build/cuda/apps/train_bench --precision fp16 --torch-mode eager,compile
+  scripts/compare_pytorch.py --device cuda --bench build/cuda/apps/train_bench --cuda-graph off,on --torch-mode eager,graphed
 
 Long-lived processes (ours, and PyTorch in each mode and memory format that is asked for: NCHW images, or channels_last
 images and weights) start from the same weights and hold the same batch. Round after round each in turn times a few
@@ -13,7 +14,10 @@ PyTorch process. Images per second come from the median step of a turn. The last
 rounds of ours over PyTorch in the way that is the best one over all rounds.
 
 PyTorch is that of `--python`; this script itself needs none. "compile" is torch.compile of the network with its loss
-(it takes a C++ compiler), before the first turn. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in
+(it takes a C++ compiler), before the first turn; "reduce-overhead" is the mode of it that records CUDA graphs, and
+"graphed" an eager step that is recorded as a whole, with backward and the optimizer, as one CUDA graph: both take a
+GPU. `--cuda-graph off,on` has our step taken without and with one. A way of PyTorch that fails is named and left out,
+and the exit code is 1. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in
 place, no dropout modules, the faster of its single- and multi-tensor (foreach) optimizer loops, tried at the start.
 Threads are set on both sides; waiting threads sleep on both sides. On the CPU each way of PyTorch runs twice: with
 memory as the C library gives it, and with settings of glibc by which it keeps what it has (scripts/turns.py), because
@@ -35,7 +39,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from command_line import Parser, complain, positive_number, program, run, several, whole_number
+from command_line import Parser, check_output, complain, positive_number, program, run, several, whole_number, write_json
 from torch_convolutions import refusal, require_onednn, version_of
 from turns import MEMORY, SETTLE_SECONDS, Party, Turns, environment_for
 
@@ -51,13 +55,16 @@ MODELS = {
 }
 ALL_SIZES = {"vgg_lite": (128, 32), "small_cnn": (128, 32), "mnist_cnn": (128, 32), "resnet18": (64,)}
 OURS = "ours"  # begins the names of our processes; behind it the code that convolves
-MODES, FORMATS = ("eager", "compile"), ("nchw", "channels_last")
+GRAPH = ", graph"  # ends those whose steps are launches of a CUDA graph
+MODES, FORMATS = ("eager", "compile", "reduce-overhead", "graphed"), ("nchw", "channels_last")
+COMPILED = {"compile": "default", "reduce-overhead": "reduce-overhead"}  # modes of torch.compile
+EAGER_STEPS = 3  # that a graph is recorded behind
 
 
 # The PyTorch process -------------------------------------------------------------------------------------------------
 
 
-def make_torch_optimizer(torch, parameters, name, lr, loop):
+def make_torch_optimizer(torch, parameters, name, lr, loop, more=()):
     kinds = {
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,
@@ -65,13 +72,14 @@ def make_torch_optimizer(torch, parameters, name, lr, loop):
         "sgd": torch.optim.SGD,
     }
     options = {"momentum": 0.9} if name == "sgd" else {}
-    return kinds[name](parameters, lr=lr, **LOOPS[loop], **options)
+    return kinds[name](parameters, lr=lr, **LOOPS[loop], **options, **dict(more))
 
 
+FUSED = "in one kernel (fused)"
 LOOPS = {
     "over single tensors": {"foreach": False},
     "over all tensors at once (foreach)": {"foreach": True},
-    "in one kernel (fused)": {"fused": True},
+    FUSED: {"fused": True},
 }
 
 
@@ -95,9 +103,16 @@ class TorchStep:
         self.images = torch.from_numpy(batch["images"]).to(device=self.device, dtype=half, memory_format=layout)
         self.labels = torch.from_numpy(batch["labels"]).to(self.device)
         self.criterion = torch.nn.CrossEntropyLoss()
-        self.autocast = torch.autocast(self.device, dtype=half, enabled=half is not None)
+        # A cache of casts would outlive the recording of a graph.
+        self.autocast = torch.autocast(
+            self.device, dtype=half, enabled=half is not None, cache_enabled=self.mode != "graphed"
+        )
         self.scaler = torch.amp.GradScaler(self.device, enabled=half is torch.float16) if half else None
-        self.loss_function = torch.compile(self.plain_loss) if self.mode == "compile" else self.plain_loss
+        self.loss_function = self.plain_loss
+        if self.mode in COMPILED:
+            self.loss_function = torch.compile(self.plain_loss, mode=COMPILED[self.mode])
+        self.graph, self.graph_loss, self.steps_taken = None, None, 0
+        self.stream = torch.cuda.Stream() if self.mode == "graphed" else None
 
     def load_weights(self):
         self.model.load_state_dict({name: self.torch.from_numpy(value) for name, value in self.weights.items()})
@@ -112,7 +127,16 @@ class TorchStep:
 
     def __call__(self, optimizer):
         start = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
+        if self.mode == "graphed":
+            loss = self.graphed(optimizer)
+        else:
+            optimizer.zero_grad(set_to_none=True)
+            loss = self.take(optimizer)
+        value = loss.item()  # waits for all of the step, as the optimizer works on the same stream
+        return time.perf_counter() - start, value
+
+    def take(self, optimizer):
+        """All of a step but setting gradients to None; its loss, for which nothing waits."""
         loss = self.loss_function()
         if self.scaler is None:
             loss.backward()
@@ -121,12 +145,34 @@ class TorchStep:
             self.scaler.scale(loss).backward()
             self.scaler.step(optimizer)
             self.scaler.update()
-        value = loss.item()  # waits for all of the step, as the optimizer works on the same stream
-        return time.perf_counter() - start, value
+        return loss.detach()
+
+    def graphed(self, optimizer):
+        """The first steps are eager, on a stream of their own; the next is recorded, and launched from then on. Gradients
+        stay where the recorded backward has put them (torch.cuda.graph's whole-network capture)."""
+        cuda = self.torch.cuda
+        if self.graph is None:
+            optimizer.zero_grad(set_to_none=True)
+            if self.steps_taken < EAGER_STEPS:
+                self.steps_taken += 1
+                self.stream.wait_stream(cuda.current_stream())
+                with cuda.stream(self.stream):
+                    loss = self.take(optimizer)
+                cuda.current_stream().wait_stream(self.stream)
+                return loss
+            graph = cuda.CUDAGraph()
+            with cuda.graph(graph, stream=self.stream):
+                self.graph_loss = self.take(optimizer)
+            self.graph = graph
+        self.graph.replay()
+        return self.graph_loss
 
     def best_optimizer(self):
         """The fastest of PyTorch's loops, by name, and an optimizer that uses it: they differ in the update alone, which is
-        timed on the gradients of one step; after that all starts afresh."""
+        timed on the gradients of one step; after that all starts afresh. A graph takes the fused one, which waits for no
+        answer of a loss scale."""
+        if self.mode == "graphed":
+            return FUSED, self.make_optimizer(FUSED)
         arguments, trials = self.arguments, {}
         self.loss_function().backward()
         for loop in LOOPS:
@@ -146,7 +192,10 @@ class TorchStep:
         return best, self.make_optimizer(best)
 
     def make_optimizer(self, loop):
-        return make_torch_optimizer(self.torch, self.model.parameters(), self.arguments.optimizer, self.arguments.lr, loop)
+        name = self.arguments.optimizer
+        # Adam counts its steps on the GPU then; SGD has no count.
+        capturable = {"capturable": True} if self.mode == "graphed" and name != "sgd" else {}
+        return make_torch_optimizer(self.torch, self.model.parameters(), name, self.arguments.lr, loop, capturable)
 
 
 def serve_pytorch(arguments):
@@ -201,6 +250,7 @@ def write_inputs(arguments):
 
 
 def start_parties(arguments, folder, model):
+    """The processes by name, and the names of PyTorch's ways that do not run here, as some version's graphs may not."""
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
     common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr)]
     common += ["--threads", str(arguments.threads), "--device", arguments.device, "--precision", arguments.precision]
@@ -208,16 +258,35 @@ def start_parties(arguments, folder, model):
     ours = [arguments.bench, "--serve", *common, *geometry, "--batch", files[0], "--load-weights", files[1]]
     environments = {memory: environment_for(arguments.threads, memory) for memory in MEMORY}
     # By name; started one after the other, as PyTorch tries its convolutions (cudnn.benchmark) and its optimizer's loops.
-    parties = {
-        f"{OURS} {impl}": Party([*ours, "--conv-impl", impl], environments["default"]) for impl in arguments.conv_impl
-    }
+    parties, failed = {}, []
+    for impl in arguments.conv_impl:
+        for graph in arguments.cuda_graph:
+            is_on = graph == "on"
+            command = [*ours, "--conv-impl", impl, *(["--cuda-graph", "on"] if is_on else [])]
+            parties[f"{OURS} {impl}" + (GRAPH if is_on else "")] = started(command, environments["default"], arguments)
     torch_side = [arguments.python, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
     for mode in arguments.torch_mode:
         for memory_format in arguments.torch_format:
             for memory in arguments.torch_memory:
                 name = f"pytorch {mode} {memory_format}" + (", memory kept" if memory == "kept" else "")
-                parties[name] = Party([*torch_side, f"{mode}:{memory_format}"], environments[memory])
-    return parties
+                try:
+                    parties[name] = started([*torch_side, f"{mode}:{memory_format}"], environments[memory], arguments)
+                except SystemExit as ended:  # it has said why
+                    if ended.code == 2:
+                        raise
+                    failed.append(name)
+                    print(f"warning: {name} does not run here, and is left out", file=sys.stderr)
+    if all(name.startswith(OURS) for name in parties):
+        complain("no way of PyTorch runs: nothing to compare with", code=1)
+    return parties, failed
+
+
+def started(command, environment, arguments):
+    """A process that has taken the steps before the first round, and is idle."""
+    party = Party(command, environment)
+    party.request(f"step {arguments.warmup}")
+    time.sleep(SETTLE_SECONDS)
+    return party
 
 
 def take_turns(parties, arguments):
@@ -225,9 +294,6 @@ def take_turns(parties, arguments):
     waiting process was not idle."""
     medians, processor, losses = {name: [] for name in parties}, {name: [] for name in parties}, {}
     turns = Turns(parties)
-    for party in parties.values():
-        party.request(f"step {arguments.warmup}")
-        time.sleep(SETTLE_SECONDS)
     order = list(parties)
     for pair in range(arguments.pairs):
         first = pair % len(order)
@@ -236,6 +302,12 @@ def take_turns(parties, arguments):
             processor[name].append(used / arguments.steps)
             medians[name].append(statistics.median(timed["seconds"]))
             losses[name] = timed["loss"]
+            if name.endswith(GRAPH) and timed["graph_launches"] != arguments.steps:
+                complain(
+                    f"{name}: {timed['graph_launches']} of {arguments.steps} steps were launches of a graph; the first are "
+                    "none, nor those that a loss scale skips before: give more --warmup",
+                    code=1,
+                )
     turns.complain()
     return medians, processor, losses
 
@@ -262,18 +334,21 @@ class Peak:
         return self.gflops
 
 
+COMPARED = []  # a dictionary for each table
+
+
 def compare(arguments, model, batch_size, peak):
     """Prints the table of one model and batch size; the ratio."""
     with tempfile.TemporaryDirectory(prefix="tandem_compare.") as temporary:
         folder = Path(temporary)
         command = [arguments.python, __file__, "--write-inputs", str(folder), "--model", model]
         output_of([*command, "--batch-size", str(batch_size)])
-        parties = start_parties(arguments, folder, model)
+        parties, failed = start_parties(arguments, folder, model)
         medians, processor, losses = take_turns(parties, arguments)
         memory = {name: party.peak_memory() for name, party in parties.items()}
         # What the program and its libraries took before there was a model is taken off.
         grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
-        first = f"{OURS} {arguments.conv_impl[0]}"
+        first = next(iter(parties))
         gflop = parties[first].greeting["flops_per_step"] * 1e-9
         loops = {name: party.greeting.get("loop") for name, party in parties.items()}
         version = next(party.greeting["version"] for party in parties.values() if "version" in party.greeting)
@@ -327,12 +402,32 @@ def compare(arguments, model, batch_size, peak):
         usual = min(unset, key=lambda name: statistics.median(medians[name]))
         ratio = statistics.median(theirs / ours for theirs, ours in zip(medians[usual], medians[first]))
         print(f"with memory as the C library gives it, {usual}: {first} has {ratio:.2f} times its speed")
+    COMPARED.append(
+        {
+            "model": model,
+            "batch_size": batch_size,
+            "precision": arguments.precision,
+            "optimizer": arguments.optimizer,
+            "device": arguments.device,
+            "steps_per_round": arguments.steps,
+            "pytorch": version,
+            "step_ms": {name: 1e3 * statistics.median(times) for name, times in medians.items()},
+            "step_ms_by_round": {name: [1e3 * seconds for seconds in times] for name, times in medians.items()},
+            "does_not_run": failed,
+            "ratio": statistics.median(ratios),
+        }
+    )
+    if arguments.json:
+        write_json("--json", arguments.json, COMPARED)
     spread = max(losses.values()) - min(losses.values())
     print(
         f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
         + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
         + f" (spread {spread:.1e})"
     )
+    for name in failed:
+        print(f"{name}: does not run here")
+    print("step, ms: " + ", ".join(f"{name} {1e3 * statistics.median(times):.3f}" for name, times in medians.items()))
     return statistics.median(ratios)
 
 
@@ -364,10 +459,19 @@ def parse_arguments():
         default=["auto"],
         help="of ours (default auto); several, as auto,direct: each takes its turns, the first one's ratio counts",
     )
+    parser.add_argument(
+        "--cuda-graph",
+        type=several(("off", "on")),
+        default=["off"],
+        help="of ours, on a GPU: whether each step is one launch of a CUDA graph (default off); off,on: both take turns",
+    )
     parser.add_argument("--bench", default=str(ROOT / "build/cpu/apps/train_bench"), help="path of train_bench")
     parser.add_argument("--python", default=sys.executable, help="the Python whose PyTorch is timed (default: this one)")
     parser.add_argument(
-        "--torch-mode", type=several(MODES), default=["eager"], help="eager, compile, or both (default eager)"
+        "--torch-mode",
+        type=several(MODES),
+        default=["eager"],
+        help="eager (default), compile, and on a GPU reduce-overhead and graphed; several take turns",
     )
     parser.add_argument(
         "--torch-format", type=several(FORMATS), default=list(FORMATS), help="nchw, channels_last (default: both)"
@@ -377,6 +481,7 @@ def parse_arguments():
         type=several(MEMORY),
         help="default, kept: by settings of glibc (default: both on the CPU; default on a GPU)",
     )
+    parser.add_argument("--json", help="write the times there, a table after another")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--write-inputs", help=argparse.SUPPRESS)
     parser.add_argument("--batch", help=argparse.SUPPRESS)
@@ -385,6 +490,15 @@ def parse_arguments():
     if arguments.model == "all" and arguments.batch_size is not None:
         complain("--batch-size: --model all has batch sizes of its own; name one model, or leave --batch-size out")
     arguments.batch_size = arguments.batch_size or 128
+    of_gpus = [mode for mode in arguments.torch_mode if mode in ("reduce-overhead", "graphed")]
+    if arguments.device == "cpu" and of_gpus:
+        complain(f"--torch-mode {of_gpus[0]}: CUDA graphs are of a GPU: add --device cuda, or leave it out")
+    if arguments.device == "cpu" and "on" in arguments.cuda_graph:
+        complain("--cuda-graph on: CUDA graphs are of a GPU: add --device cuda, or leave it out")
+    if "graphed" in arguments.torch_mode and arguments.optimizer == "rmsprop":
+        complain("--torch-mode graphed: PyTorch's rmsprop has no fused form, which a graph needs: choose another --optimizer")
+    if arguments.json:
+        check_output("--json", arguments.json)
     if arguments.torch_memory is None:
         arguments.torch_memory = list(MEMORY) if arguments.device == "cpu" else ["default"]
     return arguments
@@ -405,8 +519,8 @@ def check_python(arguments):
     version, compiles, has_gpu = found.stdout.split()[-3:]
     if arguments.device == "cuda" and has_gpu != "True":
         complain(f"--device cuda: PyTorch {version} sees no GPU; without the option both compute on the CPU")
-    if "compile" in arguments.torch_mode and compiles != "True":
-        complain(f"--torch-mode compile: PyTorch {version} has no torch.compile; leave it out")
+    if COMPILED.keys() & set(arguments.torch_mode) and compiles != "True":
+        complain(f"--torch-mode {','.join(arguments.torch_mode)}: PyTorch {version} has no torch.compile; leave that out")
 
 
 def check_bench(arguments):
@@ -429,13 +543,13 @@ def main():
     peak = Peak(arguments) if arguments.device == "cpu" else None
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak):.2f}")
-        return 0
+        return 1 if any(table["does_not_run"] for table in COMPARED) else 0
     ratios = {(model, size): compare(arguments, model, size, peak) for model, sizes in ALL_SIZES.items() for size in sizes}
     print()
     for (model, size), ratio in sorted(ratios.items(), key=lambda entry: entry[0] == ("vgg_lite", 128)):
         print(f"{model}, batch {size}: {ratio:.2f}")
     print(f"ratio {ratios['vgg_lite', 128]:.2f}")
-    return 0
+    return 1 if any(table["does_not_run"] for table in COMPARED) else 0
 
 
 if __name__ == "__main__":

@@ -1,34 +1,41 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, on a machine that has one and perhaps no network. In four parts, each of which ends within
+# Everything that needs a GPU, on a machine that has one and perhaps no network. In parts, each of which ends within
 # nine minutes on 16 cores; a second call of a part goes on where the one before stopped.
-# usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]
-#   build        everything, for the GPU found: unpacks what scripts/offline_bundle.sh collected, compiles, looks at registers
-#   correctness  the CUDA tests, the kernels for Hopper with a benchmark against cuDNN, golden outputs, a short training
-#   bench        training, beside PyTorch where it is installed, convolutions and the ladder, timed; a profile of some steps
-#   sanitize     compute-sanitizer over planted faults, the kernels for Hopper and the op table
-#   all          these four (the default)
+# usage: scripts/gpu_check.sh [PART ...] [--fresh] [--dry-run]
+#   build         everything, for the GPU found: unpacks what scripts/offline_bundle.sh collected, compiles, looks at registers
+#   correctness   the CUDA tests, the kernels for Hopper with a benchmark against cuDNN, golden outputs, a short training
+#   steps         training steps without and with CUDA graphs, beside PyTorch's where it is installed, eager and as graphs
+#   steps_f32     the same in f32
+#   recipes       the recipes of the speed run over ten seeds, and PyTorch's
+#   compiled      training steps beside torch.compile
+#   convolutions  convolutions and the ladder, timed; a profile of some steps
+#   sanitize      compute-sanitizer over planted faults, the kernels for Hopper and the op table
+#   bench         steps, steps_f32, recipes, compiled and convolutions: all that is timed, in the order that matters
+#   all           all of these (the default)
 #   --fresh      forgets what earlier calls of these parts have found; after a build that changed anything that happens anyway
 #   --dry-run    for machines without a GPU: steps that need one are only started, and the table says "no GPU"
 # Environment: OUT         what is kept: a table, the logs in one file, a few JSON files (build/gpu_check)
 #              BUILD       where it is built, and where it works (build/gpu)
 #              OFFLINE     Debian packages collected by scripts/offline_bundle.sh (offline/); used where it exists
-#              LIMIT       seconds that one step on the GPU may take (by step: 30 to 120)
+#              LIMIT       seconds that one step on the GPU may take (by step: 30 to 240)
 #              PART_LIMIT  seconds that a part may take (510; building takes fewer cores as much longer)
 #              CALL_LIMIT  seconds that all of this call may take, where commands are cut off; its last steps then have no time
 #              CUDA_HOME   where nvcc is if it is not on the PATH (/usr/local/cuda)
 #              TORCH_PYTHON  the Python whose PyTorch training is timed beside (python3)
-#              DATA        folder with the binary files of CIFAR-10, for the speed run; without it that is left out
+#              DATA        folder with the binary files of CIFAR-10, for the recipes; without it these are left out
 # Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
 called_from=$PWD
 cd "$(dirname "$0")/.."
 
-usage="usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]"
-all_parts=(build correctness bench sanitize)
+timed_parts=(steps steps_f32 recipes compiled convolutions)
+all_parts=(build correctness "${timed_parts[@]}" sanitize)
+usage="usage: scripts/gpu_check.sh [$(IFS='|'; echo "${all_parts[*]}")|bench|all ...] [--fresh] [--dry-run]"
 parts=() fresh=0 dry=0
 for argument in "$@"; do
   case "$argument" in
-    build | correctness | bench | sanitize) parts+=("$argument") ;;
+    build | correctness | steps | steps_f32 | recipes | compiled | convolutions | sanitize) parts+=("$argument") ;;
+    bench) parts+=("${timed_parts[@]}") ;;
     all) parts+=("${all_parts[@]}") ;;
     --fresh) fresh=1 ;;
     --dry-run) dry=1 ;;
@@ -181,7 +188,7 @@ publish() {
   local file kept
   left_out=()
   publish_table || left_out+=("NOT KEPT, as $out cannot be written or is full: this table")
-  gather hopper
+  for kept in hopper.json steps.json speed_run.json torch_speed_run.json; do gather "${kept%.json}"; done
   for file in "$results"/*.json; do
     kept=$out/${file##*/}
     [ ! -f "$file" ] || [ "$kept" -nt "$file" ] || [ "$kept.gz" -nt "$file" ] || keep "$file"
@@ -193,16 +200,18 @@ publish() {
   [ ${#left_out[@]} -eq 0 ] || publish_table || true
 }
 
-# gather NAME: NAME.json holds what conv_bench wrote to NAME_*.json, each contestant timed in a process of its own: as one
-# report, or by contestant where a file is not what it should be.
+# gather NAME: NAME.json holds what steps wrote to NAME_*.json, by what stands for *. Of conv_bench, each of whose contestants
+# is timed in a process of its own, it is one report, but where a file is not what it should be.
 gather() {
   local file one separator='{'
   [ -n "$(find "$work" -maxdepth 1 -name "$1_*.json" -newer "$results/$1.json" 2>/dev/null)" ] ||
     [ ! -e "$results/$1.json" ] || return 0
   local files=("$work/$1"_*.json)
   [ -e "${files[0]}" ] || return 0
-  ! "$root/scripts/merge_conv_bench.py" "$work/$1"_*.json --json "$results/$1.json" >"$logs/$1.log" 2>&1 || return 0
-  for file in "$work/$1"_*.json; do
+  if [ "$1" = hopper ]; then
+    ! "$root/scripts/merge_conv_bench.py" "${files[@]}" --json "$results/$1.json" >"$logs/$1.log" 2>&1 || return 0
+  fi
+  for file in "${files[@]}"; do
     one=${file##*/"$1"_}
     printf '%s\n"%s": ' "$separator" "${one%.json}"
     cat "$file"
@@ -548,44 +557,121 @@ part_correctness() {
   gpu_step 60 train_as_on_cpu by_ctest "train: CUDA follows the CPU"
 }
 
-# --- bench ----------------------------------------------------------------------------------------------------------------
+# --- bench: steps, steps_f32, recipes, compiled and convolutions ----------------------------------------------------------
 
-bench_training() { live "$build/apps/train_bench" --device cuda --steps 50 --warmup 10 --model "$@"; }
+step_models=(small_cnn vgg_lite airbench94)
+# What training steps of a model are timed with, here and in PyTorch.
+optimizer_of() { if [ "$1" = airbench94 ]; then echo sgd; else echo adam; fi; }
 
-# The CIFAR-10 speed run, and the same recipe in PyTorch.
-bench_speed_run() {
-  if [ -z "$data" ]; then
-    echo "table: no CIFAR-10: name its folder by DATA"
-    return 77
-  fi
-  rm -rf "$work/speed-run"
-  live "$root/scripts/speed_run.py" --runs 10 --out "$work/speed-run" --program "$build/apps/cifar_train" -- --device cuda \
-    --precision bf16 --data "$data" || return
-  mv "$work/speed-run/speed-run.json" "$results/speed_run.json"
-  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print("table: %.2f %%, %.2f s" % (r["accuracy_mean"], r["seconds_median"]))' \
-    "$results/speed_run.json"
-}
-torch_speed_run() {
-  if [ -z "$data" ] || ! "$torch_python" -c 'import torch, numpy' 2>/dev/null; then
-    echo "table: no CIFAR-10 (DATA), or $torch_python has no PyTorch"
-    return 77
-  fi
-  live "$torch_python" "$root/scripts/torch_speed_run.py" --data "$data" --device cuda --precision fp16 --runs 6 --quiet \
-    --json "$results/torch_speed_run.json"
+# bench_steps MODEL PRECISION: batches of three sizes, without and with CUDA graphs.
+bench_steps() {
+  local batch graph report=$work/steps_own_$1_$2.json separator='[' note=
+  rm -f "$report" "$report.part"
+  for batch in 128 512 1024; do
+    note+="; batch $batch"
+    for graph in off on; do
+      live "$build/apps/train_bench" --device cuda --steps 50 --warmup 15 --model "$1" --precision "$2" \
+        --optimizer "$(optimizer_of "$1")" --batch-size "$batch" --cuda-graph "$graph" | tee "$work/step.json" || return
+      note+=" $(python3 -c 'import json; print("%.3f" % (1e3 * json.load(open("'"$work"'/step.json"))["median_seconds"]))')"
+      { echo "$separator"; cat "$work/step.json"; } >>"$report.part"
+      separator=,
+    done
+  done
+  echo ']' >>"$report.part" && mv "$report.part" "$report"
+  echo "table: ms without and with a graph${note/;/:}"
 }
 
-# bench_torch MODEL PRECISION [BATCH]: whole steps beside PyTorch's, in turns.
+has_torch() { "$torch_python" -c 'import importlib.util as u; raise SystemExit(not (u.find_spec("torch") and u.find_spec("numpy")))'; }
+
+# bench_torch MODEL PRECISION BATCH MODES: whole steps beside PyTorch's in these ways, in turns. Where one of them does not run,
+# the step has failed and the others are told.
 bench_torch() {
-  local log=$work/torch.log code
-  if ! "$torch_python" -c 'import torch, numpy' 2>/dev/null; then
+  local log=$work/torch.log report=$work/steps_$1_$3_$2_${4//,/_}.json code
+  rm -f "$report"
+  if ! has_torch; then
     echo "table: $torch_python has no PyTorch"
     return 77
   fi
   live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --python "$torch_python" --model "$1" --precision "$2" \
-    --batch-size "${3:-512}" --threads 8 --torch-mode eager --pairs 4 --steps 20 --warmup 10 --bench "$build/apps/train_bench" | tee "$log"
+    --batch-size "$3" --optimizer "$(optimizer_of "$1")" --threads 8 --cuda-graph on,off --torch-mode "$4" \
+    --torch-format channels_last --pairs 4 --steps 50 --warmup 15 --bench "$build/apps/train_bench" \
+    --json "$report" | tee "$log"
   code=${PIPESTATUS[0]}
-  [ "$code" -eq 0 ] || return "$code"
-  sed -n '$s/^ratio \(.*\)$/table: \1 times PyTorch/p' "$log"
+  echo "table: $(sed -n '$s/^ratio \(.*\)$/\1 times PyTorch; /p' "$log")$(sed -n 's/^step, ms: /ms: /p' "$log")"
+  return "$code"
+}
+
+# beside_torch PREFIX PRECISION SECONDS MODES: bench_torch of all models and sizes.
+beside_torch() {
+  local model batch
+  for batch in 512 128 1024; do
+    for model in "${step_models[@]}"; do gpu_step "$3" "$1_${model}_$batch" bench_torch "$model" "$2" "$batch" "$4"; done
+  done
+}
+
+part_steps() {
+  local model precision
+  for precision in fp16 fp32; do
+    for model in "${step_models[@]}"; do gpu_step 60 "steps_${model}_$precision" bench_steps "$model" "$precision"; done
+  done
+  beside_torch torch_fp16 fp16 90 eager,graphed
+}
+
+part_steps_f32() { beside_torch torch_fp32 fp32 90 eager,graphed; }
+
+# torch.compile takes most of the time.
+part_compiled() {
+  beside_torch compiled_fp16 fp16 150 compile,reduce-overhead
+  gpu_step 200 torch_recipe_compiled torch_recipe airbench94 --runs 4 --compile default
+}
+
+# note_of_runs FILE ACCURACY SKIPPED: the table's line of runs, of which the first ones may warm up.
+note_of_runs() {
+  python3 - "$@" <<'PYTHON'
+import json, statistics, sys
+report = json.load(open(sys.argv[1]))
+runs = (report.get("each") or report["runs"])[int(sys.argv[3]):]
+accuracy, seconds = statistics.fmean(run[sys.argv[2]] for run in runs), statistics.median(run["seconds"] for run in runs)
+published = [run.get("published_seconds") for run in runs]
+whole = "" if None in published else ", %.2f s with the whitening" % statistics.median(published)
+print("table: %.2f %%, %.2f s%s, %d runs" % (accuracy, seconds, whole, len(runs)))
+PYTHON
+}
+
+# recipe NAME GRAPH: ten seeds of the CIFAR-10 speed run. The next call does not repeat those that are complete.
+recipe() {
+  local folder=$work/runs/$1-$2 report=$work/speed_run_$1_graph_$2.json
+  if [ -z "$data" ]; then
+    echo "table: no CIFAR-10: name its folder by DATA"
+    return 77
+  fi
+  [ "$folder/options.json" -nt "$build/apps/cifar_train" ] || rm -rf "$folder"
+  live "$root/scripts/speed_run.py" --recipe "$1" --runs 10 --out "$folder" --program "$build/apps/cifar_train" -- \
+    --device cuda --precision bf16 --cuda-graph "$2" --data "$data" || return
+  cp "$folder/speed-run.json" "$report.part" && mv "$report.part" "$report"
+  note_of_runs "$report" accuracy 0
+}
+# torch_recipe NAME OPTION...: the same recipe in PyTorch; its first run warms up.
+torch_recipe() {
+  local report
+  report=$work/torch_speed_run_$1$([[ "$*" != *--compile* ]] || echo _compiled).json
+  if [ -z "$data" ] || ! has_torch; then
+    echo "table: no CIFAR-10 (DATA), or $torch_python has no PyTorch"
+    return 77
+  fi
+  rm -f "$report"
+  live "$torch_python" "$root/scripts/torch_speed_run.py" --data "$data" --device cuda --precision fp16 --quiet --recipe "$@" \
+    --json "$report" || return
+  note_of_runs "$report" test_accuracy_by_views 1
+}
+
+part_recipes() {
+  local name
+  for name in airbench94 muon hiverge; do gpu_step 120 "recipe_$name" recipe "$name" on; done
+  gpu_step 240 recipe_bag-of-tricks recipe bag-of-tricks on
+  for name in airbench94 muon hiverge; do gpu_step 90 "torch_recipe_$name" torch_recipe "$name" --runs 6; done
+  gpu_step 120 torch_recipe_bag-of-tricks torch_recipe bag-of-tricks --runs 4
+  for name in airbench94 muon; do gpu_step 120 "recipe_${name}_no_graph" recipe "$name" off; done
 }
 
 profile_training() {
@@ -604,26 +690,18 @@ bench_ladder() {
     --impl "$(IFS=,; echo "${steps[*]}")"
 }
 
-part_bench() {
-  local model f32_contestants=ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
-  for model in small_cnn vgg_lite; do gpu_step 60 "bench_$model" bench_training "$model"; done
-  gpu_step 60 bench_airbench94 bench_training airbench94 --batch-size 1024 --optimizer sgd --precision bf16
-  gpu_step 90 speed_run bench_speed_run
+part_convolutions() {
+  local f32_contestants=ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
   # As they are, caches hot, first; then with everything measured beforehand, and cold caches as well.
   gpu_step 90 bench_conv_f16 bench_conv "$results/conv_f16.json" fp16 --cache hot
   gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" fp32 --cache hot --impl "$f32_contestants"
   gpu_step 90 bench_ladder bench_ladder
   gpu_step 60 profile profile_training
-  gpu_step 90 torch_airbench94_fp16 bench_torch airbench94 fp16 1024
-  gpu_step 90 torch_speed_run torch_speed_run
-  gpu_step 90 torch_vgg_lite_fp16 bench_torch vgg_lite fp16
-  gpu_step 90 torch_resnet18_fp16 bench_torch resnet18 fp16
-  gpu_step 90 torch_small_cnn_fp16 bench_torch small_cnn fp16
-  gpu_step 90 torch_vgg_lite_tf32 bench_torch vgg_lite tf32
-  gpu_step 90 torch_vgg_lite_fp32 bench_torch vgg_lite fp32
   gpu_step 120 tuned_conv_f16 bench_conv "$logs/conv_f16_tuned.json" fp16 --autotune --svg "$logs/conv_f16.svg"
   gpu_step 120 tuned_conv_f32 bench_conv "$logs/conv_f32_tuned.json" fp32 --autotune --svg "$logs/conv_f32.svg" \
     --impl "$f32_contestants"
+  gpu_step 90 torch_resnet18_fp16 bench_torch resnet18 fp16 512 eager,graphed
+  gpu_step 90 torch_vgg_lite_tf32 bench_torch vgg_lite tf32 512 eager,graphed
 }
 
 # --- sanitize -------------------------------------------------------------------------------------------------------------
@@ -712,6 +790,7 @@ forget() {
     read -r section name _ <<<"$line"
     [ "$section" != "$1" ] || rm -f "$steps/$name"
   done
+  [ "$1" != recipes ] || rm -rf "$work/runs"
 }
 # Building starts anew, though most of it is there: nothing of an earlier call's table may stand for it.
 for part in "${parts[@]}"; do

@@ -196,7 +196,7 @@ def picture(records):
 
 def main():
     names = [idea.name for idea, _ in rungs()]
-    parser = Parser(__doc__)
+    parser = Parser(__doc__, ": options of cifar_train go behind --")
     parser.add_argument("--runs", type=whole_number(1, 100000), default=4, help="seeds to train (default 4)")
     parser.add_argument("--seed", type=whole_number(0), default=1, help="the first of them (default 1)")
     parser.add_argument("--rungs", help=f"only these, joined by commas: {', '.join(names)}")

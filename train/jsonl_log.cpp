@@ -246,6 +246,8 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"global_batch_size", r.global_batch_size},
                                     {"steps_per_epoch", r.steps_per_epoch},
                                     {"steps_done", r.steps_done},
+                                    {"loading_seconds", r.loading_seconds},
+                                    {"whitening_seconds", r.whitening_seconds},
                                     {"versions", versions},
                                     {"config", config},
                                     {"without_effect", r.without_effect}});

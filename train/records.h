@@ -42,6 +42,8 @@ struct RunRecord {
   std::int64_t global_batch_size = 0;  ///< images in an optimizer step
   std::int64_t steps_per_epoch = 0;    ///< optimizer steps
   std::int64_t steps_done = 0;         ///< before, by the checkpoint that the run goes on from
+  double loading_seconds = 0.0;        ///< that rank 0 took to read the images
+  double whitening_seconds = 0.0;      ///< to make layers of them; 0 where there are none, or weights come from a file
 };
 
 /// One optimizer step; the loss is the mean over the global batch.

@@ -19,10 +19,13 @@ std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t s
   const double duration =
       s.trainer.steps > 0 ? static_cast<double>(s.trainer.steps) : static_cast<double>(s.trainer.epochs) * epoch;
   const bool by_steps = s.warmup_steps > 0;
-  require(warmup < duration, "--warmup-{} {}: {} steps of warm-up must be less than the {} of the run",
+  require(warmup < duration,
+          "--warmup-{} {}: {} steps of warm-up must be less than the {} of the run: give fewer, or train longer",
           by_steps ? "steps" : "epochs", by_steps ? warmup : s.warmup_epochs, warmup, duration);
   const double falling = duration - warmup - static_cast<double>(s.final_lr_steps);
-  require(falling > 0.0, "--final-lr-steps {}: with the warm-up of {} steps it must be less than the {} of the run",
+  require(falling > 0.0,
+          "--final-lr-steps {}: with the warm-up of {} steps it must be less than the {} of the run: give fewer, or "
+          "train longer",
           s.final_lr_steps, warmup, duration);
   std::unique_ptr<optim::Schedule> schedule;
   if (s.schedule == "one-cycle") {

@@ -18,6 +18,7 @@
 #include "tandem/train/weights.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <span>
@@ -40,15 +41,18 @@ void hold_out(Data& loaded, const Settings& s) {
 }
 
 /// Makes layers of a network that are made of images from the first of those that it is to learn, as they are. Every
-/// rank does so alike.
-void initialize_from_images(layers::Module& model, const data::ImageDataset& images, std::int64_t most) {
-  if (layers::whitening_layers(model).empty()) return;
+/// rank does so alike. Returns the seconds that it took; 0 where there are no such layers.
+double initialize_from_images(layers::Module& model, const data::ImageDataset& images, std::int64_t most) {
+  if (layers::whitening_layers(model).empty()) return 0.0;
+  const auto start = std::chrono::steady_clock::now();
   std::vector<std::int64_t> first(static_cast<std::size_t>(std::min(images.size(), most)));
   std::iota(first.begin(), first.end(), std::int64_t{0});
   layers::initialize_from(model, images.get_batch(first, 0, {}).front());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageDataset& images, Device device) {
+std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageDataset& images, Device device,
+                                           double& whitening_seconds) {
   layers::ModelOptions options = s.model;
   options.in_channels = images.channels();
   options.image_size = images.height();
@@ -58,7 +62,8 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
   model->to(device);
   if (s.load_weights.empty()) {
     // --resume auto begins anew where there is no checkpoint.
-    if (s.resume.empty() || s.resume == "auto") initialize_from_images(*model, images, s.whitening_images);
+    if (s.resume.empty() || s.resume == "auto")
+      whitening_seconds = initialize_from_images(*model, images, s.whitening_images);
     return model;
   }
   std::string differences;
@@ -183,7 +188,7 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
   RunParts parts;
   parts.model = comm::run_agreed(group, [&] {
     const comm::LongWork reading;
-    return load_model(s, *images.train, device);
+    return load_model(s, *images.train, device, parts.whitening_seconds);
   });
   comm::check_same(group, "data",
                    fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n",
@@ -192,7 +197,7 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
   comm::run_agreed(group, [&] {
     require(s.trainer.cuda_graph != train::CudaGraph::on || device.type == DeviceType::cuda,
             "--cuda-graph on needs a GPU, and this run is on the CPU: choose auto or off");
-    const auto [resident, images_text] = resident_data(s, images, device, memory_of(device));
+    const auto [resident, images_text] = resident_data(s, images, device, free_memory_of(device));
     parts.images_text = images_text;
     parts.train_loader = make_loader(images.train, group, true, s, device, resident);
     parts.test_loader = make_loader(images.test, group, false, s, device, resident);

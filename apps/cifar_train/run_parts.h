@@ -50,9 +50,10 @@ struct RunParts {
   std::unique_ptr<data::Loader> train_loader, test_loader, validation_loader;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
-  std::string images_text;  ///< what resident_data() has to say
-  std::string groups_text;  ///< what add_parameter_groups() has to say
-  std::string tuning_note;  ///< what start_tuning() has to say
+  double whitening_seconds = 0.0;  ///< of layers that are made of images; 0 without
+  std::string images_text;         ///< what resident_data() has to say
+  std::string groups_text;         ///< what add_parameter_groups() has to say
+  std::string tuning_note;         ///< what start_tuning() has to say
   std::unique_ptr<comm::DistributedDataParallel> replicas;
   std::unique_ptr<optim::GradScaler> scaler;
   std::unique_ptr<train::Trainer> trainer;

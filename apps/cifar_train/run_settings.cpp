@@ -97,7 +97,7 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .choice(
           "resident-data", s.resident_data, {"auto", "on", "off"},
           "keep the images on the GPU, which then makes the batches: as they are made on the CPU, bit for bit (auto: "
-          "on a GPU, up to a quarter of its memory)")
+          "on a GPU, up to a quarter of its free memory)")
       .no_effect_on_result();
   table
       .parsed(

@@ -70,8 +70,8 @@ void check_places(const Settings& s) {
 }
 
 train::RunRecord describe_run(const Settings& s, const OptionTable& table, const comm::MpiEnvironment& environment,
-                              const comm::ProcessGroup& group, const Data& images, const RunParts& parts,
-                              Device device) {
+                              const comm::ProcessGroup& group, const Data& images, double loading_seconds,
+                              const RunParts& parts, Device device) {
   train::RunRecord run;
   run.config = table.config();
   run.without_effect = table.names_without_effect();
@@ -95,6 +95,8 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.global_batch_size = global_batch_size(s, group.size());
   run.steps_per_epoch = parts.trainer->steps_per_epoch();
   run.steps_done = parts.trainer->steps_done();
+  run.loading_seconds = loading_seconds;
+  run.whitening_seconds = parts.whitening_seconds;
   return run;
 }
 
@@ -105,10 +107,12 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                      Clock::time_point start, const std::vector<std::string>& command, ClaimedDirectory& claimed) {
   const bool first_rank = group.rank() == 0;
   if (environment.rank() != 0) kernels::listen_to_notices(nullptr);
+  const Clock::time_point before_loading = Clock::now();
   const Data images = comm::run_agreed(group, [&] {
     const comm::LongWork reading;
     return data.load(given);
   });
+  const double loading_seconds = std::chrono::duration<double>(Clock::now() - before_loading).count();
   const Settings s = comm::run_agreed(group, [&] { return with_length(given, images.train->size(), group.size()); });
   if (s.find_nan) {
     use_kept_costs(s, group);  // as the run that is searched did
@@ -136,7 +140,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   checkpointing.before_copy = [&reporter] { reporter.flush_logs(); };
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing);
   const train::Resumed resumed = resume(s, checkpoints, differences);
-  const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
+  const train::RunRecord run = describe_run(s, table, environment, group, images, loading_seconds, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
     const comm::LongWork slow_disk;

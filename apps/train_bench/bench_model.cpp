@@ -11,7 +11,9 @@
 #include "tandem/core/out.h"
 #include "tandem/core/parse_device.h"
 #include "tandem/core/random.h"
+#include "tandem/core/work_graph.h"
 #include "tandem/kernels/implementations.h"
+#include "tandem/kernels/notice.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/optim/by_name.h"
@@ -46,22 +48,24 @@ Tensor find(const NamedTensors& tensors, const std::string& name, const std::str
   fail("{}: no tensor '{}'; a batch has the tensors images and labels", path, name);
 }
 
-struct Batch {
-  Tensor images, labels;
-};
+data::Batch batch_of(const Tensor& images, const Tensor& labels) {
+  const std::int64_t count = images.size(0);
+  return {.tensors = {images, labels}, .images = images, .labels = labels, .local_count = count, .global_count = count};
+}
 
-Batch read_batch(const std::string& path) {
+data::Batch read_batch(const std::string& path) {
   try {
     const auto tensors = layers::read_safetensors(path).tensors;
-    return {find(tensors, "images", path).contiguous(Layout::channels_last), find(tensors, "labels", path)};
+    const Tensor images = find(tensors, "images", path);
+    return batch_of(images.contiguous(Layout::channels_last), find(tensors, "labels", path));
   } catch (const Error& error) {
     fail("--batch {}", error.what());
   }
 }
 
-Batch random_batch(std::int64_t size, const layers::ModelOptions& model) {
-  return {random_images({size, model.in_channels, model.image_size, model.image_size}),
-          random_labels(size, static_cast<std::uint32_t>(model.classes))};
+data::Batch random_batch(std::int64_t size, const layers::ModelOptions& model) {
+  return batch_of(random_images({size, model.in_channels, model.image_size, model.image_size}),
+                  random_labels(size, static_cast<std::uint32_t>(model.classes)));
 }
 
 }  // namespace
@@ -90,21 +94,46 @@ BenchModel::BenchModel(const BenchSettings& settings)
   optimizer_ = optim::make_optimizer(model_->parameters(), plain);
 
   const MemoryTagScope scope(MemoryTag::data);
-  const Batch batch =
+  const data::Batch batch =
       settings.batch_file.empty() ? random_batch(settings.batch_size, options) : read_batch(settings.batch_file);
   // As a loader for this precision makes them.
-  images_ = autograd::cast(batch.images, storage_dtype(precision)).to(device);
-  labels_ = batch.labels.to(device);
+  batch_ = batch_of(autograd::cast(batch.images, storage_dtype(precision)).to(device), batch.labels.to(device));
+  make_graph(settings.cuda_graph);
+}
+
+void BenchModel::make_graph(train::CudaGraph mode) {
+  if (mode == train::CudaGraph::off) return;
+  if (device().type != DeviceType::cuda) {
+    require(mode != train::CudaGraph::on,
+            "--cuda-graph on needs a GPU, and this run is on the CPU: choose auto or off");
+    return kernels::notice("CUDA graph: off: the model is on the CPU");
+  }
+  random_state_ = std::make_shared<layers::RandomState>(1);
+  model_->set_random_state(random_state_);
+  graph_ = std::make_unique<train::StepGraph>(*model_, *optimizer_, random_state_, mode);
+}
+
+/// The loss of a step, which is enqueued.
+Tensor BenchModel::take(const data::Batch& batch) {
+  scaler_.abandon_step();  // of a recording that has failed
+  optimizer_->zero_grad();
+  const Tensor loss = autograd::softmax_cross_entropy((*model_)(batch.images), batch.labels);
+  autograd::backward(loss, scaler_.start_gradient(loss));
+  if (WorkGraph::is_recording()) graph_->check_places();
+  scaler_.step(*optimizer_);
+  scaler_.update();
+  return loss.detach();
 }
 
 double BenchModel::step() {
-  optimizer_->zero_grad();
-  const Tensor logits = (*model_)(images_);
-  const Tensor loss = autograd::softmax_cross_entropy(logits, labels_);
-  autograd::backward(loss, scaler_.start_gradient(loss));
-  scaler_.step(*optimizer_);
-  scaler_.update();
-  return loss.item();
+  if (!graph_) return take(batch_).item();
+  random_state_->advance();
+  graph_->take(batch_, [&](const data::Batch& given) {
+    const Tensor loss = take(given);
+    if (!loss_.defined()) loss_ = empty_like(loss);
+    loss_.copy_from_async(loss);  // out of the graph's memory
+  });
+  return loss_.item();
 }
 
 std::int64_t BenchModel::flops_per_step() {
@@ -122,7 +151,7 @@ std::int64_t BenchModel::flops_per_step() {
   }
   {
     const autograd::NoGrad no_grad;
-    (*model_)(images_);
+    (*model_)(batch_.images);
   }
   for (const auto& [name, module] : modules) module->set_observer({});
   return 3 * forward - first;

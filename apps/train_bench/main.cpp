@@ -13,6 +13,7 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/by_name.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/recorded_work.h"
 
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
@@ -31,15 +32,18 @@ using nlohmann::json;
 struct Timing {
   std::vector<double> seconds;
   double loss = 0.0;
+  std::int64_t graph_launches = 0;  // of these steps
 };
 
 Timing time_steps(BenchModel& model, int steps) {
   Timing timing;
+  const std::int64_t launches_before = model.graph_launches();
   for (int i = 0; i < steps; ++i) {
     const auto start = std::chrono::steady_clock::now();
     timing.loss = model.step();
     timing.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
+  timing.graph_launches = model.graph_launches() - launches_before;
   return timing;
 }
 
@@ -63,6 +67,8 @@ void run_once(BenchModel& model, const BenchSettings& settings) {
                     {"threads", num_threads()},
                     {"optimizer", settings.optimizer.name},
                     {"precision", settings.precision},
+                    {"cuda_graph", train::name_of(settings.cuda_graph)},
+                    {"graph_launches", timing.graph_launches},
                     {"parameters", model.parameter_count()},
                     {"seconds", timing.seconds},
                     {"median_seconds", seconds},
@@ -122,7 +128,9 @@ void serve(BenchModel& model, std::int64_t start_bytes) {
     require(verb == "step" && (std::cin >> steps) && steps >= 0, "request '{}': only 'step N' and 'quit' are known",
             verb);
     const Timing timing = time_steps(model, steps);
-    fmt::print("{}\n", json{{"seconds", timing.seconds}, {"loss", timing.loss}}.dump());
+    fmt::print(
+        "{}\n",
+        json{{"seconds", timing.seconds}, {"loss", timing.loss}, {"graph_launches", timing.graph_launches}}.dump());
     std::fflush(stdout);
   }
 }
@@ -133,6 +141,8 @@ void check_one_way(const BenchSettings& settings) {
                                     std::pair{"--serve", settings.serve}, std::pair{"--peak", settings.peak}})
     if (asked) ways.emplace_back(name);
   require(ways.size() < 2, "{} exclude each other: give one", fmt::join(ways, " and "));
+  require(!settings.profile || settings.cuda_graph == train::CudaGraph::off,
+          "--profile tells what the host starts in a step, and with --cuda-graph that is one launch: leave one out");
 }
 
 int run(int argc, char** argv) {
@@ -162,6 +172,10 @@ int run(int argc, char** argv) {
          fmt::format("{}", fmt::join(kernels::gemm_impl_names(), ", ")))
       ->default_str("auto");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
+  app.add_option_function<std::string>(
+         "--cuda-graph", [&](const std::string& name) { settings.cuda_graph = train::parse_cuda_graph(name); },
+         "Have the GPU given each step as one CUDA graph, behind the first few: auto, on or off")
+      ->default_str("off");
   number("--threads", settings.threads, 0, "Threads (0: all cores)", 4096);
   number("--steps", settings.steps, 1, "Steps to time");
   number("--warmup", settings.warmup, 0, "Steps before");

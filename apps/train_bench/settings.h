@@ -3,6 +3,7 @@
 
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/by_name.h"
+#include "tandem/train/recorded_work.h"
 
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@ struct BenchSettings {
   optim::OptimizerOptions optimizer{.name = "adam", .lr = 1e-3, .nesterov = false};
   std::string precision = "fp32";
   std::string device = "cpu";
+  train::CudaGraph cuda_graph = train::CudaGraph::off;
   int threads = 0;  // 0: all cores
   int steps = 10;
   int warmup = 3;

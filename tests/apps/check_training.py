@@ -247,6 +247,7 @@ def own_images():
         names["write_idx"](FOLDER, split, images, labels, side)
     records = train("own", f"--dataset mnist --data {FOLDER} --model small_cnn --epochs 5 --global-batch-size 20")
     check((records[0]["train_images"], records[0]["test_images"]) == (300, 60), f"run record: {records[0]}")
+    check(records[0]["whitening_seconds"] == 0, f"a network without a whitening: {records[0]}")
     check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
 
 
@@ -292,7 +293,8 @@ def whitening():
     net = f"--dataset mnist --data {FOLDER} --model airbench94 --width 0.0625 --global-batch-size 20 --lr 0.01 "
     train("start", net + f"--epochs 0 --save-weights {path('start')}")
     check_filters("start", images)
-    train("end", net + f"--epochs 1 --save-weights {path('end')}")
+    run = train("end", net + f"--epochs 1 --save-weights {path('end')}")[0]
+    check(run["whitening_seconds"] > 0 and run["loading_seconds"] > 0, f"seconds of the beginning: {run}")
     before, after = weights("start"), weights("end")
     check(before["0.weight"] == after["0.weight"], "training changes the filters")
     check(set(before["2.norm1.weight"]) == {1.0} == set(after["2.norm1.weight"]), "training changes weights of batch norm")
@@ -303,7 +305,8 @@ def whitening():
     train("replicas", net + f"--epochs 1 --replicas 2 --check-replicas --augment crop,flip --save-weights {path('replicas')}")
     check(weights("replicas")["0.weight"] == before["0.weight"], "two ranks have other filters")
     # Weights that are given are kept, also where the images are others.
-    train("loaded", net + f"--limit-train 7 --epochs 0 --load-weights {path('end')} --save-weights {path('loaded')}")
+    run = train("loaded", net + f"--limit-train 7 --epochs 0 --load-weights {path('end')} --save-weights {path('loaded')}")[0]
+    check(run["whitening_seconds"] == 0, f"weights that were loaded are made anew: {run}")
     check(weights("loaded") == after, "weights that were loaded are changed")
     # A run that goes on has the bits of one that was not interrupted; without a checkpoint --resume auto begins anew.
     run = [PROGRAM, "--threads", "1", "--progress", "none", "--run-dir", path("kept"), "--resume", "auto"] + net.split()

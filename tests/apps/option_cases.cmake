@@ -280,6 +280,9 @@ bad_input(NAME "a ghost batch that does not divide" ERR "--ghost-batch 5: the 12
   ARGS --dataset synthetic --limit-train 24 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 5 --batch-size 12)
 bad_input(NAME "a ghost batch and an incomplete last batch" ERR "--ghost-batch 4: the 6 images of an epoch's last batch" "--drop-last"
   ARGS --dataset synthetic --limit-train 30 --limit-test 8 --model bag_of_tricks --width 0.05 --ghost-batch 4 --batch-size 12)
+bad_input(NAME "images kept on a GPU by a run on the CPU"
+  ERR "--resident-data on: the run computes on the CPU, where the images are in any case; leave it out, or add --device cuda"
+  ARGS --device cpu --dataset synthetic --limit-train 8 --limit-test 4 --resident-data on)
 bad_input(NAME "no share of views" ERR "--tta-share 0: must be above 0" ARGS --tta six --tta-share 0)
 bad_input(NAME "more than all by views" ERR "--tta-share 1.5: must be at most 1" ARGS --tta six --tta-share 1.5)
 bad_input(NAME "a share of no views" ERR "--tta-share 0.5: of no use with --tta none" ARGS --tta-share 0.5)

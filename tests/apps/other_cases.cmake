@@ -20,6 +20,13 @@ train_refuses(NAME "negative lr" ERR "--lr: -1 must be at least 0, and finite" A
 train_refuses(NAME "lr is text" ERR "--lr: 'fast' is not a number" ARGS --lr fast)
 train_refuses(NAME "steps without end" ERR "--steps: 99999999999999999999 is too large" ARGS --steps 99999999999999999999)
 train_refuses(NAME "two things to do" ERR "--profile and --serve exclude each other: give one" ARGS --profile --serve)
+train_refuses(NAME "a graph on the CPU" ERR "--cuda-graph on needs a GPU, and this run is on the CPU: choose auto or off"
+  ARGS ${tiny_net} --cuda-graph on)
+app_case(PROGRAM train_bench NAME "a graph on the CPU, or none" OUT "\"graph_launches\":0," ERR "CUDA graph: off: the model is on the CPU"
+  ARGS ${tiny_net} --cuda-graph auto)
+train_refuses(NAME "a graph of another name" ERR "cuda graph 'always': choose auto, on or off" ARGS ${tiny_net} --cuda-graph always)
+train_refuses(NAME "a profile of launches" ERR "--profile tells what the host starts in a step, and with --cuda-graph that is one launch"
+  ARGS ${tiny_net} --cuda-graph auto --profile)
 train_refuses(NAME "weights of another model" ERR "--load-weights app_files/named.safetensors: holds weights of the model vgg_lite"
   ARGS ${tiny_net} --load-weights app_files/named.safetensors)
 train_refuses(NAME "batch missing" ERR "--batch app_files/none.safetensors: cannot open"

@@ -6,6 +6,10 @@ add_test(NAME "train_bench: a step on the GPU" COMMAND train_bench --device cuda
 set_tests_properties("train_bench: a step on the GPU" PROPERTIES LABELS simulated
   PASS_REGULAR_EXPRESSION "\"device\":\"cuda:0\"")
 
+add_test(NAME "train_bench: a step is a launch"
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_graph_bench.py $<TARGET_FILE:train_bench>)
+set_tests_properties("train_bench: a step is a launch" PROPERTIES LABELS simulated)
+
 # simulated_case(NAME text, and what app_case takes)
 function(simulated_case)
   cmake_parse_arguments(CASE "" "NAME" "" ${ARGN})
@@ -24,6 +28,14 @@ simulated_case(NAME "trains in TF32 on a GPU" OUT "numbers  f32, multiplied as t
   ARGS ${tiny_run} --precision tf32)
 simulated_case(NAME "GPU without memory" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=65536
   ERR "out of memory on cuda:0" "in use:" "try a smaller batch size" ARGS ${tiny_run})
+# 1.2 MiB of images, where the network and what the runtime takes leave less.
+set(many_images ${tiny_run} --limit-train 400)
+simulated_case(NAME "images beyond the memory of a GPU" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=1048576
+  ERR "--resident-data on: 1.2 MiB of images do not fit into the " " that are free on cuda:0; choose auto or off"
+  ARGS ${many_images} --resident-data on)
+# Half of 8 MiB is free beside the network, and a fifth of all.
+simulated_case(NAME "images of more than a quarter of the free memory" ENVIRONMENT TANDEM_SIMULATOR_MEMORY=8388608
+  OUT "more than a quarter of what is free on cuda:0: batches are made on the CPU" "test accuracy" ARGS ${many_images})
 simulated_case(NAME "GPU that is not there" EXIT 2 ERR "--device cuda:1" "cuda:0 (Tandem simulated GPU 0)"
   ARGS --device cuda:1)
 simulated_case(NAME "auto leaves simulated GPUs alone" OUT "on cpu" ARGS --device auto --dataset synthetic --epochs 0

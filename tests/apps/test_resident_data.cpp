@@ -21,28 +21,28 @@ Data some_images() {
   return {make(100), nullptr, make(50)};
 }
 
-ResidentData decide(const std::vector<const char*>& arguments, Device device, std::int64_t memory_bytes) {
+ResidentData decide(const std::vector<const char*>& arguments, Device device, std::int64_t free_bytes) {
   Parsed parsed;
   parse(parsed, arguments);
-  return resident_data(parsed.settings, some_images(), device, memory_bytes);
+  return resident_data(parsed.settings, some_images(), device, free_bytes);
 }
 
-std::string refusal(const std::vector<const char*>& arguments, Device device, std::int64_t memory_bytes) {
-  return test::error_of([&] { decide(arguments, device, memory_bytes); });
+std::string refusal(const std::vector<const char*>& arguments, Device device, std::int64_t free_bytes) {
+  return test::error_of([&] { decide(arguments, device, free_bytes); });
 }
 
 }  // namespace
 
-TEST_CASE("images are kept on a GPU where they take a quarter of its memory at most", "[resident]") {
+TEST_CASE("images are kept on a GPU where they take a quarter of its free memory at most", "[resident]") {
   const ResidentData fits = decide({}, kFirstGpu, 4 * kAll);
   CHECK(fits.is_resident);
   CHECK(fits.text == "  images   450.0 KiB on cuda:0, which makes the batches\n");
   const ResidentData large = decide({}, kFirstGpu, 4 * kAll - 1);
   CHECK_FALSE(large.is_resident);
   CHECK_THAT(large.text,
-             ContainsText("450.0 KiB, more than a quarter of the memory of cuda:0: batches are made on the CPU"));
+             ContainsText("450.0 KiB, more than a quarter of what is free on cuda:0: batches are made on the CPU"));
   CHECK(decide({"--resident-data", "on"}, kFirstGpu, 4 * kAll - 1).is_resident);
-  CHECK(decide({}, kFirstGpu, 0).is_resident);
+  CHECK_FALSE(decide({}, kFirstGpu, 0).is_resident);
 }
 
 TEST_CASE("images stay on the CPU where that is asked for, or batches cannot be made elsewhere", "[resident]") {
@@ -60,6 +60,7 @@ TEST_CASE("where images cannot be kept on a GPU, --resident-data on is refused",
   CHECK_THAT(refusal({"--resident-data", "on"}, {}, 0),
              ContainsText("--resident-data on: the run computes on the CPU"));
   CHECK_THAT(refusal({"--resident-data", "on", "--mixup", "0.2"}, kFirstGpu, 0), ContainsText("--mixup and --cutmix"));
-  CHECK_THAT(refusal({"--resident-data", "on"}, kFirstGpu, kAll / 2),
-             ContainsText("450.0 KiB of images do not fit into the 225.0 KiB of cuda:0; choose auto or off"));
+  CHECK_THAT(
+      refusal({"--resident-data", "on"}, kFirstGpu, kAll / 2),
+      ContainsText("450.0 KiB of images do not fit into the 225.0 KiB that are free on cuda:0; choose auto or off"));
 }

@@ -2,7 +2,7 @@
 # Python has no torch the tests say so and are skipped (77).
 file(GLOB parity_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 add_executable(parity_runner ${parity_sources})
-target_link_libraries(parity_runner PRIVATE tandem::layers tandem::optim nlohmann_json::nlohmann_json)
+target_link_libraries(parity_runner PRIVATE tandem::train nlohmann_json::nlohmann_json)
 target_precompile_headers(parity_runner REUSE_FROM tandem_program_headers)
 
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)

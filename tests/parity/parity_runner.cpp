@@ -34,6 +34,8 @@ NamedTensors run(const CaseFile& file) {
   }
   if (kind == "optimizer") return run_optimizer(file);
   if (kind == "model") return run_model(file);
+  if (kind == "views") return run_views(file);
+  if (kind == "whitening") return run_whitening(file);
   require(kind == "training", "unknown kind of parity case '{}'", kind);
   return run_training(file);
 }

@@ -48,6 +48,14 @@ NamedTensors run_model(const CaseFile& file);
 /// With "lookahead" as above, these are the slow ones.
 NamedTensors run_training(const CaseFile& file);
 
+/// {"kind": "views", "model", "views", "share"}: the logits of test-time augmentation; weights as above.
+NamedTensors run_views(const CaseFile& file);
+
+/// {"kind": "whitening", "kernel", "eps"}: the filters of these images.
+NamedTensors run_whitening(const CaseFile& file);
+
+/// The network of a case with the weights beside it, in the dtype of these.
+std::unique_ptr<layers::Module> load_model(const CaseFile& file);
 std::unique_ptr<optim::Optimizer> make_optimizer(const json& description, std::vector<Tensor> parameters);
 std::unique_ptr<optim::Schedule> make_schedule(const json& description);
 /// "groups" of an optimizer's description, by the places of parameters.

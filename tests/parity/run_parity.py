@@ -19,7 +19,7 @@ from pathlib import Path
 GROUPS = {
     "ops": ("conv_cases", "pointwise_cases", "elementwise_cases", "structure_cases", "loss_cases", "row_norm_cases", "embedding_cases",
             "image_cases", "exact_cases"),
-    "layers": ("layer_cases", "model_cases"),
+    "layers": ("layer_cases", "model_cases", "view_cases", "whitening_cases"),
     "optimizers": ("optimizer_cases",),
     "training": ("training_cases", "recipe_cases"),
     "short_training": ("short_training_cases",),

@@ -10,9 +10,6 @@
 
 namespace tandem::parity {
 
-namespace {
-
-/// The network of the case with the weights beside it, in the dtype of these.
 std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
   const json& o = file.description.at("model");
   layers::ModelOptions options{.name = o.at("name")};
@@ -36,8 +33,6 @@ std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
   model->load_state_dict(weights);
   return model;
 }
-
-}  // namespace
 
 NamedTensors run_model(const CaseFile& file) {
   const auto model = load_model(file);

@@ -51,6 +51,14 @@ case "$name $*" in
   device_query*) [ -z "${NO_CUDA:-}" ] && echo "cuda:0  stand-in" || echo "no CUDA device: the driver is too old" ;;
   tandem_data*) [ -z "${NO_TESTS:-}" ] || echo "No tests ran" ;;
   tandem_*) [ -z "${SKIP:-}" ] || printf '  skipped: %s\nskipped: 1 of 3 test cases\n' "$SKIP" ;;
+  train_bench*) echo '{"median_seconds": 0.0015}' ;;
+  cifar_train*--run-dir*)
+    echo "$name $*"
+    while [ "$1" != --run-dir ]; do shift; done
+    mkdir -p "$2"
+    printf '%s\n' '{"record": "run", "config": {"seed": 1}, "versions": {}, "host": "", "device": ""}' \
+      '{"record": "epoch", "epoch": 1, "seconds": 1.75, "time": {"evaluation": 0.25, "writing": 0.25}}' \
+      '{"record": "result", "epoch": 1, "test_accuracy": 94.125}' >"$2/log.jsonl" ;;
   *) echo "$name $*" ;;
 esac
 PROGRAM
@@ -95,10 +103,19 @@ else
 fi
 exit 0
 SANITIZER
-# PyTorch's Python: TORCH says that it has it, and what of the comparison is its last line.
+# PyTorch's Python: TORCH says that it has it, and what of a comparison are its last lines; TORCH_CODE is how that ends.
 stand_in torch_python <<'TORCH'
 [ -n "${TORCH:-}" ] || exit 1
-[ "$1" = -c ] || echo "$TORCH"
+[ "$1" != -c ] || exit 0
+echo "torch_python $*" >>"$WORK/calls"
+case "$1" in
+  *torch_speed_run.py) report='{"runs": [{"seconds": 9, "test_accuracy_by_views": 0}, {"seconds": 2.5, "published_seconds": 2.75, "test_accuracy_by_views": 93}]}' ;;
+  *) report='[{"ratio": 1.5}]' ;;
+esac
+while [ "$1" != --json ]; do shift; done
+echo "$report" >"$2"
+echo -e "$TORCH"
+exit "${TORCH_CODE:-0}"
 TORCH
 export TORCH_PYTHON=torch_python
 export WORK=$work BUILD=$work/build OUT=$work/out OFFLINE=$work/offline CUDA_HOME=$work/toolkit
@@ -128,7 +145,7 @@ wrong() {
 # What is kept: few files, not large, with plain names, the table and all logs among them.
 check_kept() {
   [ "$2" -ne 2 ] || return 0
-  [ "$(find "$OUT" -type f | wc -l)" -le 8 ] || wrong "$1" "keeps more than 8 files"
+  [ "$(find "$OUT" -type f | wc -l)" -le 10 ] || wrong "$1" "keeps more than 10 files"
   [ -z "$(find "$OUT" -size +16384k -o -mindepth 2)" ] || wrong "$1" "keeps large files, or folders"
   ! ls "$OUT" | grep -q '[^a-zA-Z0-9._-]' || wrong "$1" "keeps files of odd names"
   [ -s "$OUT/table.txt" ] && tar -tzf "$OUT/logs.tar.gz" >/dev/null || wrong "$1" "keeps no table, or no logs"
@@ -164,20 +181,28 @@ expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build 
 expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 200, " \
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
-  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
-  "profile +ok" "torch_vgg_lite_fp32 +- .*torch_python has no PyTorch" "speed_run +- .*no CIFAR-10: name its folder by DATA" \
+  "train_two_ranks +ok" "steps_vgg_lite_fp16 +ok .* ms without and with a graph: batch 128 1.500 1.500; batch 512 1.500 1.500; batch 1024 " \
+  "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" "torch_fp32_vgg_lite_512 +- .*torch_python has no PyTorch" \
+  "profile +ok" "recipe_bag-of-tricks +- .*no CIFAR-10: name its folder by DATA" "^compiled: at most 510 s" \
   "planted_faults +ok" "hopper_racecheck +ok" "sanitizer_racecheck +ok" "total: ok"
 order=$(sed -n 's/^-- //p; s/^\([a-z_0-9]*\)  *\(ok\|-\)  .*/\1/p' "$OUT/table.txt" | tr '\n' ' ')
 case "$order" in
   *"correctness device_query tests_core tests_kernels tests_warpgroup hopper_warpgroup hopper_cudnn hopper_fused"*) ;;
   *) wrong "" "runs in another order: $order" ;;
 esac
+case "$order" in
+  *"steps steps_small_cnn_fp16 "*"steps_f32 torch_fp32_"*"recipes recipe_airbench94 "*"compiled compiled_fp16_"*"convolutions bench_conv_f16 "*) ;;
+  *) wrong "" "times in another order: $order" ;;
+esac
+grep -q "train_bench .*--model airbench94 --precision fp32 --optimizer sgd --batch-size 1024 --cuda-graph on$" calls || wrong "" "times no graph"
 grep -q "conv_bench .*--impl warpgroup$" calls || wrong "" "does not time each contestant in a process of its own"
 "$python" - "$OUT" <<'PYTHON' || wrong "" "keeps other files, or no JSON"
 import json, os, sys
 folder = sys.argv[1]
 assert sorted(os.listdir(folder)) == ["conv_f16.json", "conv_f32.json", "golden.json", "hopper.json", "ladder.json",
-                                      "logs.tar.gz", "table.txt"], os.listdir(folder)
+                                      "logs.tar.gz", "steps.json", "table.txt"], os.listdir(folder)
+steps = json.load(open(folder + "/steps.json"))
+assert len(steps) == 6 and [step["median_seconds"] for step in steps["own_airbench94_fp16"]] == 6 * [0.0015], steps
 assert sorted(json.load(open(folder + "/hopper.json"))) == ["cudnn", "fused", "warpgroup"]
 PYTHON
 [ "$(tar -tzf "$OUT/logs.tar.gz" | grep -c 'planted_faults/.*log')" = 6 ] || wrong "" "keeps not all logs"
@@ -186,14 +211,45 @@ tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q "^left out for ra
 tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
 
 # A path is that of the caller's folder.
-expect 0 "TORCH='ratio 1.50' TORCH_PYTHON=bin/torch_python" "build bench" "torch_vgg_lite_fp32 +ok .* 1.50 times PyTorch" "total: ok"
+expect 0 "TORCH='step, ms: ours 2, pytorch eager 3\\nratio 1.50' TORCH_PYTHON=bin/torch_python" "build steps compiled" \
+  "torch_fp16_vgg_lite_128 +ok .* 1.50 times PyTorch; ms: ours 2, pytorch eager 3" "compiled_fp16_airbench94_1024 +ok" "total: ok"
+grep -q '^"small_cnn_1024_fp16_eager_graphed": \[{"ratio": 1.5}\]' "$OUT/steps.json" || wrong "TORCH" "keeps no comparison: $(cat "$OUT/steps.json")"
+for way in "airbench94 --precision fp16 --batch-size 512 --optimizer sgd .*--cuda-graph on,off --torch-mode eager,graphed" \
+  "small_cnn --precision fp16 --batch-size 128 --optimizer adam .*--torch-mode compile,reduce-overhead"; do
+  grep -q "compare_pytorch.py .*--model $way" calls || wrong "TORCH" "does not compare $way"
+done
+# A way of PyTorch that does not run: the step has failed, and what the others took is told.
+expect 1 "TORCH='step, ms: ours 2, pytorch eager 3\\nratio 1.50' TORCH_CODE=1" "build steps" \
+  "torch_fp16_vgg_lite_512 +FAILED .* 1.50 times PyTorch; ms: ours 2, pytorch eager 3"
+
+# The recipes, each by ten seeds, and in PyTorch without its first run. What is complete is not trained again by the call that goes on.
+mkdir -p data && touch data/data_batch_1.bin
+expect 0 "DATA=data TORCH=1" "build recipes compiled" "recipe_bag-of-tricks +ok .* 94.12 %, 1.50 s, 10 runs" "recipe_muon_no_graph +ok" \
+  "torch_recipe_hiverge +ok .* 93.00 %, 2.50 s, 2.75 s with the whitening, 1 runs" "torch_recipe_compiled +ok" "total: ok"
+for run in "cifar_train --recipe hiverge .*--precision bf16 --cuda-graph on --data $work/data --seed 10 " "torch_speed_run.py .*--recipe bag-of-tricks "; do
+  grep -q "$run" calls || wrong "DATA" "does not run $run"
+done
+"$python" - "$OUT" <<'PYTHON' || wrong "DATA" "keeps other figures of recipes"
+import json, sys
+ours, theirs = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("speed_run", "torch_speed_run"))
+names = ["airbench94", "bag-of-tricks", "hiverge", "muon"]
+assert sorted(ours) == sorted([name + "_graph_on" for name in names] + ["airbench94_graph_off", "muon_graph_off"]), list(ours)
+assert sorted(theirs) == sorted([*names, "airbench94_compiled"]), list(theirs)
+PYTHON
+trained=$(called "cifar_train --recipe muon .*--cuda-graph on .*--run-dir")
+rm "$BUILD/check/steps/recipe_muon"  # as if it had been cut off
+rm -r "$BUILD/check/runs/muon-on/seed-10"
+check_run 0 "DATA=data TORCH=1" "recipes" "recipe_muon +ok .* 10 runs" "total: ok"
+[ "$(called "cifar_train --recipe muon .*--cuda-graph on .*--run-dir")" = $((trained + 1)) ] || wrong "DATA" "trains again what is complete"
+check_run 0 "DATA=data" "recipes --fresh" "total: ok"
+[ "$(called "cifar_train --recipe muon .*--cuda-graph on .*--run-dir")" = $((2 * trained + 1)) ] || wrong "DATA --fresh" "takes old runs"
 
 # What cannot be kept is named, and no reason to say that all is well.
 start_anew
 (SPOIL_OUT=train_bench PATH=$work/bin bash "$script" build bench) >out.txt 2>&1
 [ $? = 1 ] || wrong "SPOIL_OUT" "ends well where nothing is kept"
 for text in "^tuned_conv_f32 +ok" "^NOT KEPT, as $OUT cannot be written or is full: this table" \
-  "^NOT KEPT, .* full: .*/ladder.json" "total: ok, 5 files NOT KEPT \(they stay below $BUILD\)"; do
+  "^NOT KEPT, .* full: .*/ladder.json" "total: ok, 6 files NOT KEPT \(they stay below $BUILD\)"; do
   grep -Eq -- "$text" out.txt || wrong "SPOIL_OUT" "output without '$text'"
 done
 
@@ -227,7 +283,7 @@ expect 1 "FAIL='compile:tests/tandem_layers_tests tandem_autograd_tests train_be
   "compile +FAILED .*1 errors, the first: a.cpp:1:10: fatal error: b.h" "programs_start +FAILED .*tandem_layers_tests" \
   "tests_layers +FAILED .*No such file" \
   "tests_autograd +FAILED .*tandem_autograd_tests is made to fail" "tests_kernels +ok" "train_one_rank +ok" \
-  "bench_small_cnn +FAILED .*train_bench is made to fail" "bench_ladder +ok" \
+  "steps_small_cnn_fp16 +FAILED .*train_bench is made to fail" "bench_ladder +ok" \
   "planted_faults +FAILED" "memcheck does NOT report: write past the end" "racecheck does NOT report: " \
   "sanitizer_memcheck +ok" "total: [0-9]+ steps FAILED or did not run"
 expect 1 "FAIL=cmake" "" "configure +FAILED" "cmake is made to fail" "nothing is built" "tests_core +not run"
@@ -249,7 +305,7 @@ start_anew
 check_run 0 "A=" "build"
 begin=$SECONDS
 check_run 1 "HANG='tandem_core_tests train_bench' CALL_LIMIT=4" "correctness bench" \
-  "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME" "bench_small_cnn +NO TIME" "tuned_conv_f32 +NO TIME"
+  "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME" "steps_small_cnn_fp16 +NO TIME" "tuned_conv_f32 +NO TIME"
 [ $((SECONDS - begin)) -lt 20 ] || wrong "CALL_LIMIT=4" "took $((SECONDS - begin)) s"
 
 # nvidia-smi names a GPU, but programs see none.
@@ -290,7 +346,7 @@ expect 0 "SKIP='needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness"
 
 # A rehearsal starts everything, and says that nothing ran; what fails for another reason than a missing GPU has failed.
 expect 0 "NO_GPU=1" "--dry-run" "a rehearsal: nothing ran on a GPU" "compile +ok" "programs_start +ok" "tests_kernels +no GPU" \
-  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "planted_faults +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
+  "hopper_cudnn +no GPU" "steps_airbench94_fp32 +no GPU" "bench_conv_f16 +no GPU" "planted_faults +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
 expect 1 "NO_GPU=1 FAIL=conv_bench" "build correctness --dry-run" "hopper_cudnn +FAILED .*conv_bench is made to fail"
 
 # Packages: damaged; and those of Open MPI, whose mpirun Debian makes by alternatives.

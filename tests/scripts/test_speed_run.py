@@ -60,7 +60,8 @@ with open(log, "a") as file:
     def write(record):
         file.write(json.dumps(record) + "\\n")
     write({"record": "run", "config": {"seed": seed, "width": width, "run-dir": folder}, "without_effect": ["run-dir"],
-           "versions": {"tandem": "0.1.0"}, "host": "here", "device": "cpu"})
+           "versions": {"tandem": "0.1.0"}, "host": "here", "device": "cpu", "loading_seconds": 3.0,
+           "whitening_seconds": 9.0 if begun else 0.5})
     if options.get("--epochs") != "0":
         write(epoch(1))
     if seed == 3 and not begun:
@@ -92,7 +93,11 @@ class SpeedRun(StandInCase):
         # Of one degree of freedom t is Cauchy distributed: above 3 is 1/2 - atan(3) / pi.
         self.assertAlmostEqual(result["p_value"], 0.5 - math.atan(3) / math.pi)
         # Two epochs of 10 s, of which 2 are evaluation and 1 is writing; the last evaluation counts.
-        self.assertEqual(result["seconds_mean"], 16.0)
+        self.assertEqual((result["seconds_mean"], result["seconds_median"]), (16.0, 16.0))
+        # The published rule counts the whitening as well.
+        self.assertEqual((result["published_seconds_mean"], result["published_seconds_median"]), (16.5, 16.5))
+        self.assertEqual([(each["whitening_seconds"], each["loading_seconds"]) for each in result["each"]], [(0.5, 3.0)] * 2)
+        self.assertIn("2 runs, 16.00 s a run and 16.50 with the whitening", done.stdout)
         picture = (self.out / "speed-run.svg").read_text()
         xml.dom.minidom.parseString(picture)
         for text in ("seed 1", "seed 2", "bound 93 %", "mean 93.750 % ± 0.250", "16.00 s a run"):
@@ -115,6 +120,12 @@ class SpeedRun(StandInCase):
         each = json.loads((self.out / "speed-run.json").read_text())["each"]
         # Of the interrupted run the epoch that was done twice counts once.
         self.assertEqual([(run["seconds"], run["interrupted"]) for run in each], [(16.0, False)] * 2 + [(16.0, True), (16.0, False)])
+        self.assertEqual([run["published_seconds"] for run in each], [16.5] * 4)  # what it made again when it went on does not count
+
+    def test_logs_that_do_not_tell_of_the_whitening(self):
+        totals = speed_run.summary([93.0, 94.0], [1.0, 2.0], 94.0, [1.5, None])
+        self.assertEqual((totals["seconds_mean"], totals["published_seconds_mean"], totals["published_seconds_median"]), (1.5, None, None))
+        self.assertNotIn("whitening", speed_run.words(totals))
 
     def test_equal_accuracies_have_no_test(self):
         self.assertIsNone(speed_run.summary([94.0, 94.0], [1.0, 1.0], 94.0)["p_value"])
@@ -186,6 +197,7 @@ class SpeedRun(StandInCase):
         self.refused("unknown recipe", "--recipe", "airbench")
         self.refused("--runs 0: must be at least 1", "--runs", "0")
         self.refused("write -- in front of options for cifar_train", "width")
+        self.refused("unrecognized arguments: --width: options of cifar_train go behind --; --help lists", "--width", "0.5")
         for option in ("--seed", "--run-dir", "--resume", "--seed=3", "--no-run-dir", "--print-config", "--help"):
             self.refused(f"-- {option.split('=')[0]}: this script decides that itself", "--", "--width", "0.5", option)
         (self.folder / "file").touch()

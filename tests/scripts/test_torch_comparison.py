@@ -83,8 +83,14 @@ def check_step_comparison_refusals(scripts, folder):
         (["--model", "vgg"], "--model invalid choice: 'vgg'"),
         (["--conv-impl", "auto,cudn"], "--conv-impl cudn: unknown convolution cudn"),
         (["--conv-impl", ""], "--conv-impl '': give names"),
-        (["--torch-mode", "fast"], "--torch-mode 'fast': choose from eager, compile"),
-        (["--torch-mode", "compile"], "PyTorch 1.13 has no torch.compile"),
+        (["--torch-mode", "fast"], "--torch-mode 'fast': choose from eager, compile, reduce-overhead, graphed"),
+        (["--torch-mode", "compile"], "--torch-mode compile: PyTorch 1.13 has no torch.compile"),
+        (["--torch-mode", "eager,graphed"], "--torch-mode graphed: CUDA graphs are of a GPU: add --device cuda"),
+        (["--torch-mode", "reduce-overhead"], "--torch-mode reduce-overhead: CUDA graphs are of a GPU: add --device cuda"),
+        (["--device", "cuda", "--torch-mode", "graphed", "--optimizer", "rmsprop"], "PyTorch's rmsprop has no fused form"),
+        (["--cuda-graph", "off,on"], "--cuda-graph on: CUDA graphs are of a GPU: add --device cuda"),
+        (["--cuda-graph", "auto"], "--cuda-graph 'auto': choose from off, on"),
+        (["--json", "/none/steps.json"], "--json '/none/steps.json': name a file in a folder that is there"),
         (["--device", "gpu"], "--device invalid choice: 'gpu'"),
         (["--device", "cuda"], "--device cuda: PyTorch 1.13 sees no GPU; without the option both compute on the CPU"),
         (["--precision", "int8"], "--precision invalid choice: 'int8'"),
@@ -101,6 +107,67 @@ def check_step_comparison_refusals(scripts, folder):
     (folder / "torch.py").write_text("raise ImportError('no torch here')\n")
     refuses(command, "cannot import torch and numpy (ImportError: no torch here)", PYTHONPATH=str(folder))
     (folder / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
+
+
+def check_step_comparison(scripts):
+    """compare_pytorch.py on a GPU of stand-ins: steps that are launches, and a way of PyTorch that does not run."""
+    ours = """#!{python}
+import json, sys
+print(json.dumps({{"start_bytes": 1, "flops_per_step": 1000000000}}), flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    count = int(line.split()[1])
+    is_on = sys.argv[-2:] == ["--cuda-graph", "on"]
+    launches = count - {missing} if is_on else 0
+    print(json.dumps({{"seconds": [0.001 if is_on else 0.002] * count, "loss": 2.0, "graph_launches": launches}}), flush=True)
+"""
+    theirs = """#!{python}
+import json, sys
+if sys.argv[1] == "-c":
+    print("2.11 True True")
+    sys.exit()
+if "--write-inputs" in sys.argv:
+    sys.exit()
+mode = sys.argv[-1].split(":")[0]
+print(json.dumps({{"start_bytes": 1, "loop": "fused", "version": "2.11"}}), flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    if mode in {failing}:
+        sys.exit(1)
+    seconds = dict(eager=0.004, graphed=0.003)[mode]
+    print(json.dumps({{"seconds": [seconds] * int(line.split()[1]), "loss": 2.0}}), flush=True)
+"""
+
+    def compare(folder, missing, failing):
+        for name, text in (("ours", ours), ("theirs", theirs)):
+            path = pathlib.Path(folder) / name
+            path.write_text(text.format(python=sys.executable, missing=missing, failing=failing))
+            path.chmod(0o755)
+        command = [sys.executable, str(scripts / "compare_pytorch.py"), "--bench", f"{folder}/ours", "--python", f"{folder}/theirs"]
+        command += ["--device", "cuda", "--pairs", "2", "--steps", "4", "--cuda-graph", "off,on", "--torch-mode", "eager,graphed"]
+        return run([*command, "--torch-format", "nchw", "--json", f"{folder}/steps.json"])
+
+    with tempfile.TemporaryDirectory() as folder:
+        result = compare(folder, 0, [])
+        check(result.returncode == 0, f"exit {result.returncode}: {result.stderr}")
+        step_ms = {"ours auto": 2, "ours auto, graph": 1, "pytorch eager nchw": 4, "pytorch graphed nchw": 3}
+        told = "step, ms: " + ", ".join(f"{name} {ms}.000" for name, ms in step_ms.items())
+        check(result.stdout.splitlines()[-2:] == [told, "ratio 1.50"], result.stdout)
+        check("ours auto, graph: 3.00 times PyTorch's speed" in result.stdout, result.stdout)
+        (table,) = json.loads(pathlib.Path(f"{folder}/steps.json").read_text())
+        check({name: round(ms, 6) for name, ms in table["step_ms"].items()} == step_ms, f"{table}")
+        check((table["pytorch"], table["does_not_run"], table["batch_size"]) == ("2.11", [], 128), f"{table}")
+        result = compare(folder, 0, ["graphed"])
+        check(result.returncode == 1, f"a way that does not run: exit {result.returncode}: {result.stderr}")
+        check("pytorch graphed nchw: does not run here" in result.stdout and "ratio 2.00" in result.stdout, result.stdout)
+        (table,) = json.loads(pathlib.Path(f"{folder}/steps.json").read_text())
+        check(table["does_not_run"] == ["pytorch graphed nchw"], f"{table}")
+        result = compare(folder, 0, ["eager", "graphed"])
+        check(result.returncode == 1 and "no way of PyTorch runs" in result.stderr, f"none: {result.returncode} {result.stderr}")
+        result = compare(folder, 1, [])
+        check(result.returncode == 1 and "3 of 4 steps were launches of a graph" in result.stderr, f"too few: {result.stderr}")
 
 
 def check_refusals(scripts, bench):
@@ -194,6 +261,7 @@ def main():
     check_serving(bench)
     check_refusals(scripts, bench)
     check_tables(scripts)
+    check_step_comparison(scripts)
     has_torch = importlib.util.find_spec("torch") is not None
     if has_torch:
         check_comparison(scripts, bench)

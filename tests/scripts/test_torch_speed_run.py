@@ -51,6 +51,9 @@ class TorchSpeedRun(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             (result,) = json.loads(figures.read_text())["runs"]
             self.assertEqual((result["steps"], len(result["losses"])), (taken, taken))
+            self.assertGreater(min(result[name] for name in ("whitening_seconds", "train_seconds")), 0)
+            self.assertGreater(result["seconds"], result["train_seconds"])
+            self.assertAlmostEqual(result["published_seconds"], result["seconds"] + result["whitening_seconds"])
 
     def test_a_python_without_torch(self):
         done = subprocess.run([sys.executable, "-S", SCRIPT], capture_output=True, text=True, check=False)
