@@ -127,9 +127,9 @@ TEST_CASE("a warm-up that makes no sense is refused") {
     return test::error_of([&] { make_schedule(with_length(p.settings, 400, 1), 4); });
   };
   CHECK(refusal({"--epochs", "2.25", "--warmup-steps", "9"}) ==
-        "--warmup-steps 9: 9 steps of warm-up must be less than the 9 of the run");
+        "--warmup-steps 9: 9 steps of warm-up must be less than the 9 of the run: give fewer, or train longer");
   CHECK(refusal({"--epochs", "2", "--warmup-steps", "8"}) ==
-        "--warmup-steps 8: 8 steps of warm-up must be less than the 8 of the run");
+        "--warmup-steps 8: 8 steps of warm-up must be less than the 8 of the run: give fewer, or train longer");
   CHECK(refusal({"--steps", "4", "--warmup-epochs", "1.5"}) ==
-        "--warmup-epochs 1.5: 6 steps of warm-up must be less than the 4 of the run");
+        "--warmup-epochs 1.5: 6 steps of warm-up must be less than the 4 of the run: give fewer, or train longer");
 }
