@@ -594,8 +594,8 @@ bench_torch() {
   fi
   live "$torch_python" "$root/scripts/compare_pytorch.py" --device cuda --python "$torch_python" --model "$1" --precision "$2" \
     --batch-size "$3" --optimizer "$(optimizer_of "$1")" --threads 8 --cuda-graph on,off --torch-mode "$4" \
-    --torch-format channels_last --pairs 4 --steps 50 --warmup 15 --bench "$build/apps/train_bench" \
-    --json "$report" | tee "$log"
+    --torch-format channels_last --pairs 4 --steps 50 --warmup 15 --json "$report" \
+    --bench "$build/apps/train_bench" | tee "$log"
   code=${PIPESTATUS[0]}
   echo "table: $(sed -n '$s/^ratio \(.*\)$/\1 times PyTorch; /p' "$log")$(sed -n 's/^step, ms: /ms: /p' "$log")"
   return "$code"
