@@ -64,7 +64,7 @@ foreach(ranks 1 2 3 4 5 6 7 8)
   endif()
   tandem_mpi_test(NAME "comm: all collectives on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "~[cuda]~[.]")
   set_property(TEST "comm: all collectives on ${ranks} ranks" APPEND PROPERTY LABELS unit)
-  if(ranks GREATER 5 OR TANDEM_SANITIZE AND ranks MATCHES "[245]")  # what 3 do as well
+  if(ranks GREATER 5 OR (TANDEM_SANITIZE AND ranks MATCHES "[245]"))  # what 3 do as well
     set_property(TEST "comm: all collectives on ${ranks} ranks" APPEND PROPERTY LABELS long)
   endif()
   set_tests_properties("comm: all collectives on ${ranks} ranks" PROPERTIES TIMEOUT 900)
