@@ -53,8 +53,8 @@ NcclStart start_nccl(ProcessGroup& group, std::unique_ptr<Backend> others, Devic
 
   const NcclConnector connector{.make_id = [file] { return make_nccl_id(*file); },
                                 .start =
-                                    [file, device](const std::string& id, ProcessGroup& ranks) {
-                                      return start_nccl_communicator(*file, id, ranks.place(), device);
+                                    [file, device](const std::string& id, ProcessGroup& members) {
+                                      return start_nccl_communicator(*file, id, members.place(), device);
                                     }};
   try {
     start.backend = connect_nccl(group, std::move(others), connector, device, options);
