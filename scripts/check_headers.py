@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRIVATE = re.compile(r"core/cuda/|kernels/device/|kernels/library_stream.h|kernels/[^/]+/[^/]+/|"
                      "train/(report/(environment_table|json_fields)|parse_json|measured_file).h")
 # These speak to a library whose headers need not be there.
-FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_communicator.h|/nccl_functions.h")
+FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_(communicator|block_types).h|/nccl_functions.h")
 # Headers that no public one may need, by their names.
 FOREIGN = re.compile(r"/(CLI|nlohmann|toml\+\+|oneapi|dnnl|openmpi|mpich|nccl|cudnn\w*|cublas\w*|mpi|cuda\w*|nvtx3|simulator)(\.h|\.hpp|/)")
 
