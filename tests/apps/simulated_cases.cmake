@@ -17,8 +17,9 @@ function(simulated_case)
   set_property(TEST "cifar_train: ${CASE_NAME}" APPEND PROPERTY LABELS simulated)
 endfunction()
 
-set(tiny_run --device cuda --dataset synthetic --model mnist_cnn --layers 1 --limit-train 8 --limit-test 4
-  --global-batch-size 4 --epochs 1 --augment crop,flip)
+set(tiny_network --device cuda --dataset synthetic --model mnist_cnn --layers 1 --limit-test 4 --global-batch-size 4
+  --augment crop,flip)
+set(tiny_run ${tiny_network} --limit-train 8 --epochs 1)
 simulated_case(NAME "trains on a GPU" OUT "on cuda:0, backend self" "test accuracy" ARGS ${tiny_run})
 simulated_case(NAME "trains on two GPUs" RANKS 2 ENVIRONMENT TANDEM_SIMULATOR_DEVICES=2
   OUT "backend native" "test accuracy" ARGS ${tiny_run} --check-replicas)
@@ -29,13 +30,14 @@ simulated_case(NAME "trains in TF32 on a GPU" OUT "numbers  f32, multiplied as t
 simulated_case(NAME "GPU without memory" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=65536
   ERR "out of memory on cuda:0" "in use:" "try a smaller batch size" ARGS ${tiny_run})
 # 1.2 MiB of images, where the network and what the runtime takes leave less.
-set(many_images ${tiny_run} --limit-train 400)
+set(many_images ${tiny_network} --limit-train 400 --epochs 1)
 simulated_case(NAME "images beyond the memory of a GPU" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=1048576
   ERR "--resident-data on: 1.2 MiB of images do not fit into the " " that are free on cuda:0; choose auto or off"
   ARGS ${many_images} --resident-data on)
-# Half of 8 MiB is free beside the network, and a fifth of all.
+# 2.3 MiB of images are more than a quarter of the whole 8 MiB, whatever the network and the runtime take.
 simulated_case(NAME "images of more than a quarter of the free memory" ENVIRONMENT TANDEM_SIMULATOR_MEMORY=8388608
-  OUT "more than a quarter of what is free on cuda:0: batches are made on the CPU" "test accuracy" ARGS ${many_images})
+  OUT "more than a quarter of what is free on cuda:0: batches are made on the CPU" "test accuracy"
+  ARGS ${tiny_network} --limit-train 800 --steps 2)
 simulated_case(NAME "GPU that is not there" EXIT 2 ERR "--device cuda:1" "cuda:0 (Tandem simulated GPU 0)"
   ARGS --device cuda:1)
 simulated_case(NAME "auto leaves simulated GPUs alone" OUT "on cpu" ARGS --device auto --dataset synthetic --epochs 0
