@@ -1,7 +1,6 @@
 // Rounds, times and checks.
 #include "apps/allreduce_bench/bench.h"
 
-#include "apps/allreduce_bench/groups.h"
 #include "apps/allreduce_bench/predictions.h"
 #include "apps/allreduce_bench/roofline.h"
 #include "apps/allreduce_bench/values.h"
@@ -32,7 +31,7 @@ struct Contender {
 
   ProcessGroup& group() const { return *named->group; }
   bool has_form(bool in_place) const { return in_place ? row.collective->in_place : row.collective->out_of_place; }
-  void run(bool in_place, ReduceOp op) const {
+  void run(bool in_place, ReduceOp op) {
     if (roofline != nullptr) return roofline->run(in_place, op);
     row.collective->run(group(), buffers, in_place, op);
   }
@@ -45,7 +44,7 @@ Tensor plain_tensor(const Shape& shape, DType dtype) {
 }
 
 /// Seconds that so many take, one after another, on the slowest rank.
-double time_of(const Contender& contender, bool in_place, ReduceOp op, std::int64_t repeats) {
+double time_of(Contender& contender, bool in_place, ReduceOp op, std::int64_t repeats) {
   contender.group().barrier();
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < repeats; ++i) contender.run(in_place, op);
@@ -56,7 +55,7 @@ double time_of(const Contender& contender, bool in_place, ReduceOp op, std::int6
 }
 
 /// Seconds of one. A turn is short where bytes are many or a backend is slow.
-double turn_of(const Contender& contender, bool in_place, ReduceOp op) {
+double turn_of(Contender& contender, bool in_place, ReduceOp op) {
   constexpr std::int64_t kMostBytes = std::int64_t{16} << 20, kMostRepeats = 200;
   constexpr double kMostSeconds = 0.1;
   const double warm_up = time_of(contender, in_place, op, 1);
@@ -73,7 +72,7 @@ std::optional<BenchTime> summary(std::vector<double> seconds) {
 }
 
 /// On all ranks together. The roofline's ranks do not wait for each other: that is done here.
-std::int64_t wrong_of(const Contender& contender, const PartPlace& place, ReduceOp op) {
+std::int64_t wrong_of(Contender& contender, const PartPlace& place, ReduceOp op) {
   const BenchCollective& collective = *contender.row.collective;
   ProcessGroup& group = contender.group();
   const std::vector<ExpectedPart> expected = collective.expected(place);
@@ -81,11 +80,11 @@ std::int64_t wrong_of(const Contender& contender, const PartPlace& place, Reduce
   for (const bool in_place : {false, true}) {
     if (!contender.has_form(in_place) || !collective.has_bytes()) continue;
     fill_input(contender.buffers.input, place.rank, op);
-    if (!in_place) fill_with_wrong_values(contender.buffers.output);
+    if (!in_place && contender.buffers.output.defined()) fill_with_wrong_values(contender.buffers.output);
     group.barrier();
     contender.run(in_place, op);
     group.barrier();
-    wrong += count_wrong(in_place ? contender.buffers.input : contender.buffers.output, expected, place.ranks, op);
+    wrong += count_wrong(contender.buffers.result(in_place), expected, place.ranks, op);
   }
   const Tensor total = Tensor::full({1}, static_cast<double>(wrong), {.dtype = DType::i64});
   group.all_reduce(Out(total));
@@ -112,7 +111,7 @@ class Match {
       if (named.is_algorithm && !all_reduces) continue;
       row.backend = named.name;
       contenders_.push_back({row, &named, own});
-      if (named.name != "native" || !all_reduces) continue;
+      if (!named.has_shared_tensors() || !all_reduces) continue;
       contenders_.push_back(
           {row, &named, both([&](const Shape& shape) { return named.group->shared_zeros(shape, options.dtype); })});
       contenders_.back().row.shared = true;
@@ -156,9 +155,8 @@ class Match {
 
 }  // namespace
 
-void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
+void run_bench(const std::vector<NamedGroup>& groups, const BenchOptions& options,
                const std::function<void(const BenchRow&)>& show) {
-  const std::vector<NamedGroup> groups = make_groups(environment, options);
   ProcessGroup& first = *groups.front().group;
   if (options.roofline) comm::run_agreed(first, [&] { check_one_host(first.size(), first.local_size()); });
   std::optional<Predictor> predictor;

@@ -12,12 +12,18 @@
 
 namespace tandem::allreduce_bench {
 
-/// What a rank holds in one of its two tensors: nothing, one part, or a part for (or from) each rank.
-enum class Extent : std::uint8_t { none, part, all };
+/// What a rank holds in one of its two tensors: nothing, one part, or a part for (or from) each rank. Of collectives of
+/// rows: as many rows as rows_of() says, or all of them; a row is an element.
+enum class Extent : std::uint8_t { none, part, all, rows, all_rows };
 
-/// A rank's tensors. In place, a collective reads and writes `input`.
+/// A rank's tensors. In place, a collective reads and writes `input`; what it makes itself is in `made`, one tensor
+/// behind the other, and `output` is not defined then.
 struct Buffers {
   Tensor input, output;
+  std::vector<Tensor> made = {};
+
+  /// What the collective gave: a tensor above, or the elements of `made` in one.
+  Tensor result(bool in_place) const;
 };
 
 /// Elements that a rank must hold: those of one rank's input from `begin` on, or of the reduction of all inputs.
@@ -37,21 +43,25 @@ struct PartPlace {
   std::int64_t part = 0;
 };
 
+/// Rows from (or for) a rank: one and a half parts of ranks with an even number, half a part of the others, and of the
+/// last of an odd number of ranks one, which makes as many rows as there are elements in all parts.
+std::int64_t rows_of(const PartPlace& place);
+
 /// Sizes and factors are those of nccl-tests (doc/PERFORMANCE.md, and `GetBw` of each of its programs). Roots are
 /// rank 0.
 struct BenchCollective {
   std::string_view name;   ///< as --collective has it
   std::string_view bytes;  ///< what they are of
-  Extent input, output;    ///< where any is `all`, the bytes are those of all parts together
+  Extent input, output;    ///< where any is of all parts or of rows, the bytes are those of all parts together
   bool reduces;            ///< by a ReduceOp
   bool out_of_place, in_place;
   std::string_view factor;  ///< what bytes per second are multiplied by for the bus, as text; empty without bytes
   double (*bus_factor)(int ranks);
-  void (*run)(comm::ProcessGroup& group, const Buffers& buffers, bool in_place, comm::ReduceOp op);
+  void (*run)(comm::ProcessGroup& group, Buffers& buffers, bool in_place, comm::ReduceOp op);
   /// By rank, in the order of the elements; nothing where a rank receives nothing.
   std::vector<ExpectedPart> (*expected)(const PartPlace& place);
 
-  bool is_cut() const { return input == Extent::all || output == Extent::all; }
+  bool is_cut() const { return (input != Extent::part && input != Extent::none) || output == Extent::all; }
   bool has_bytes() const { return input != Extent::none; }
 };
 
@@ -72,7 +82,7 @@ bool is_all_reduce(const BenchCollective& collective);
 std::vector<std::int64_t> part_sizes(const BenchCollective& collective, std::int64_t least, std::int64_t most,
                                      std::int64_t factor, int ranks, std::int64_t element_bytes);
 
-/// Of a tensor with this extent: {part} or {ranks, part}.
+/// Of a tensor with this extent: {part}, {ranks, part}, {rows_of(place)} or {ranks * part}.
 Shape shape_of(Extent extent, const PartPlace& place);
 
 }  // namespace tandem::allreduce_bench

@@ -62,6 +62,8 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
   list("--collective", texts.collectives,
        fmt::format("{} or all; with commas between", fmt::join(bench_collective_names(), ", ")));
   list("--backends", options.backends, "Which to compare, with commas between");
+  number("--replicas", options.replicas, 1, 1024,
+         "Ranks that are threads of this process, without mpirun: times backend threads");
   list("--algorithms", options.algorithms,
        fmt::format("Of all_reduce by backend native, beside the backends: {}; with commas between",
                    fmt::join(comm::algorithm_names(), ", ")));
@@ -147,11 +149,24 @@ void use_network(const CLI::App& app, const std::string& text, BenchOptions& opt
           kMostMemory / model.ranks());
 }
 
+/// Ranks that are threads have one backend.
+void use_replicas(const CLI::App& app, BenchOptions& options, int ranks) {
+  require(ranks == 1, "--replicas {}: {} processes were started, which are the ranks already; choose one of both",
+          options.replicas, ranks);
+  for (const char* const option : {"--algorithms", "--predict", "--simulate", "--iface"})
+    require(app.count(option) == 0, "{}: is of ranks that are processes; leave it out, or leave out --replicas",
+            option);
+  require(app.count("--backends") == 0 || options.backends == std::vector<std::string>{"threads"},
+          "--replicas {}: ranks in one process have backend threads, not {}; leave --backends out", options.replicas,
+          fmt::join(options.backends, ","));
+  options.backends = {"threads"};
+}
+
 /// The probe goes by messages of its own.
 void check_connectivity(const CLI::App& app, int ranks) {
   for (const char* const option :
        {"--collective", "--backends", "--algorithms", "--min-bytes", "--max-bytes", "--factor", "--rounds", "--dtype",
-        "--op", "--predict", "--roofline", "--simulate", "--svg"})
+        "--op", "--replicas", "--predict", "--roofline", "--simulate", "--svg"})
     require(app.count(option) == 0, "{}: is not of --connectivity; leave one of both out", option);
   require(ranks > 1, "--connectivity: there is one rank; start several by mpirun or srun");
 }
@@ -196,12 +211,16 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
     check_connectivity(app, ranks);
     return line;
   }
+  check_backends(options.backends);
+  if (options.replicas > 1) use_replicas(app, options, ranks);
+  require(options.replicas > 1 || std::ranges::find(options.backends, "threads") == options.backends.end(),
+          "--backends threads: joins ranks that are threads of one process; start them by --replicas N");
   try {
-    options.collectives = find_collectives(texts.collectives, texts.network.empty() ? ranks : 2);
+    const bool has_several_ranks = ranks > 1 || options.replicas > 1 || !texts.network.empty();
+    options.collectives = find_collectives(texts.collectives, has_several_ranks ? 2 : 1);
   } catch (const Error& error) {
     fail("--collective: {}", error.what());
   }
-  check_backends(options.backends);
   check_algorithms(options.algorithms);
   check_all_reduce(options);
   if (app.count("--simulate") > 0) use_network(app, texts.network, options, ranks);

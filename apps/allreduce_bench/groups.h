@@ -14,9 +14,12 @@ namespace tandem::allreduce_bench {
 /// A group, what its rows are called, and its algorithm of messages, if it has one.
 struct NamedGroup {
   std::string name;
-  std::unique_ptr<comm::ProcessGroup> group;
+  std::shared_ptr<comm::ProcessGroup> group;
   std::string algorithm = {};
   bool is_algorithm = false;  ///< of --algorithms: for all_reduce alone
+
+  /// Whether tensors that all ranks see are timed as well.
+  bool has_shared_tensors() const { return name == "native" || name == "threads"; }
 };
 
 /// Whether so named algorithms are schedules of messages, whose time can be predicted.

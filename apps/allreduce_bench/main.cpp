@@ -2,12 +2,15 @@
 #include "apps/allreduce_bench/bench.h"
 #include "apps/allreduce_bench/command_line.h"
 #include "apps/allreduce_bench/connectivity.h"
+#include "apps/allreduce_bench/groups.h"
 #include "apps/allreduce_bench/predictions.h"
 #include "apps/allreduce_bench/reports.h"
 #include "apps/allreduce_bench/simulated.h"
 #include "apps/arguments/program.h"
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/launch/run_thread_ranks.h"
 #include "tandem/comm/launch/threads.h"
+#include "tandem/core/parallel.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/stderr_line.h"
 
@@ -15,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 namespace {
@@ -90,7 +94,9 @@ int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& e
   if (!line) return 0;
   check_files(*group, *line);
   const BenchOptions& options = line->options;
-  const int ranks = options.has_virtual_clock() ? options.network->ranks() : group->size();
+  const int ranks = options.has_virtual_clock() ? options.network->ranks()
+                    : options.replicas > 1      ? static_cast<int>(options.replicas)
+                                                : group->size();
   const Table table(options, ranks);
   std::vector<BenchRow> rows;
   std::int64_t wrong = 0;
@@ -105,7 +111,16 @@ int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& e
     wrong += row.wrong;
     rows.push_back(row);
   };
-  options.has_virtual_clock() ? run_simulated_bench(options, show) : run_bench(environment, options, show);
+  if (options.has_virtual_clock())
+    run_simulated_bench(options, show);
+  else if (options.replicas > 1)
+    comm::run_thread_ranks(ranks, [&](comm::ProcessGroup& threads) {
+      set_num_threads(comm::default_threads(threads));
+      const std::shared_ptr<comm::ProcessGroup> not_owned(&threads, [](comm::ProcessGroup*) {});
+      run_bench({{std::string(threads.name()), not_owned}}, options, show);
+    });
+  else
+    run_bench(make_groups(environment, options), options, show);
   if (group->rank() != 0) return 0;
   const std::string predictions = prediction_lines(rows);
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);

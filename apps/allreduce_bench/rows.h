@@ -15,6 +15,7 @@ namespace tandem::allreduce_bench {
 struct BenchOptions {
   std::vector<const BenchCollective*> collectives;
   std::vector<std::string> backends;
+  std::int64_t replicas = 1;                 ///< ranks that are threads of this process, of backend threads
   std::vector<std::string> algorithms = {};  ///< of backend native, beside them: GroupOptions::algorithm
   std::int64_t min_bytes = 4;
   std::int64_t max_bytes = std::int64_t{256} << 20;

@@ -35,7 +35,7 @@ std::string title_of(const BenchCollective& collective, const BenchOptions& opti
 
 Table::Table(const BenchOptions& options, int ranks) : options_(options), ranks_(ranks) {
   bytes_width_ = std::max(7, static_cast<int>(std::to_string(options.max_bytes).size()));
-  name_width_ = static_cast<int>(std::string_view("native, shared").size());
+  name_width_ = static_cast<int>(std::string_view(options.replicas > 1 ? "threads, shared" : "native, shared").size());
   for (const std::string& algorithm : options.algorithms)
     name_width_ = std::max(name_width_, static_cast<int>(algorithm.size()));
 }

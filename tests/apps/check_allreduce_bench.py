@@ -13,12 +13,12 @@ import xml.etree.ElementTree
 from run_case import launched, run
 
 PROGRAM, RANKS, BACKENDS = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all", "send_receive",
-               "barrier"]
+COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "all_gather_rows", "gather", "scatter", "reduce_scatter", "all_to_all",
+               "all_to_all_rows", "send_receive", "barrier"]
 IN_PLACE = {"all_reduce", "broadcast", "reduce"}
 OUT_OF_PLACE = set(COLLECTIVES) - {"broadcast", "reduce"}
 SIZES = ["--min-bytes", "4", "--max-bytes", "300000", "--factor", "250", "--rounds", "1"]  # 4, 1000 and 250000
-OF_ALL_PARTS = {"all_gather", "gather", "scatter", "reduce_scatter", "all_to_all"}
+OF_ALL_PARTS = {"all_gather", "all_gather_rows", "gather", "scatter", "reduce_scatter", "all_to_all", "all_to_all_rows"}
 
 
 def check(condition, text):

@@ -106,7 +106,22 @@ app_case(PROGRAM allreduce_bench NAME "a file in no folder" EXIT 2
 app_case(PROGRAM allreduce_bench NAME "a file without a name" EXIT 2 ERR "--svg" ARGS --svg "")
 app_case(PROGRAM allreduce_bench NAME "all collectives on one rank" COLUMNS 80 OUT "all_gather f32, 1 ranks" "barrier, 1 ranks"
   ARGS --backends self --collective all --max-bytes 64 --rounds 1)
+# Ranks that are threads.
+app_case(PROGRAM allreduce_bench NAME "ranks in one process" OUT "all_reduce sum f32, 3 ranks" "threads, shared" "of the" "all_to_all_rows f32, 3 ranks"
+  "barrier, 3 ranks" ARGS --replicas 3 --collective all --roofline --max-bytes 300000 --factor 250 --rounds 1)
+app_case(PROGRAM allreduce_bench NAME "ranks in one process, in JSON" OUT "\"ranks\":2,\"backend\":\"threads\",\"shared\":true" "\"wrong\":0"
+  ARGS --replicas 2 --backends threads --json --max-bytes 64 --rounds 1 --dtype bf16 --op average)
+app_case(PROGRAM allreduce_bench NAME "threads without a number" EXIT 2
+  ERR "--backends threads: joins ranks that are threads of one process; start them by --replicas N" ARGS --backends threads)
+app_case(PROGRAM allreduce_bench NAME "ranks in one process by another backend" EXIT 2
+  ERR "--replicas 2: ranks in one process have backend threads, not mpi,native; leave --backends out"
+  ARGS --replicas 2 --backends mpi,native)
+app_case(PROGRAM allreduce_bench NAME "ranks in one process by an algorithm" EXIT 2
+  ERR "--algorithms: is of ranks that are processes; leave it out, or leave out --replicas" ARGS --replicas 2 --algorithms ring)
+app_case(PROGRAM allreduce_bench NAME "no ranks in one process" EXIT 2 ERR "--replicas: 0 is not between 1 and 1024" ARGS --replicas 0)
 if(TANDEM_HAS_MPI)
+  app_case(PROGRAM allreduce_bench NAME "ranks in one process of two" RANKS 2 EXIT 2
+    ERR "--replicas 2: 2 processes were started, which are the ranks already; choose one of both" ARGS --replicas 2)
   set(bench_backends mpi native)
   if(TANDEM_HAS_GLOO)
     list(APPEND bench_backends gloo)

@@ -34,8 +34,9 @@ void change(const Tensor& tensor, std::int64_t at) {
 TEST_CASE("allreduce_bench: factors of the bus are those of nccl-tests") {
   // doc/PERFORMANCE.md, and GetBw of all_reduce.cu, broadcast.cu, ..., for 4 ranks.
   const std::map<std::string, double> factors{
-      {"all_reduce", 1.5}, {"broadcast", 1.0},       {"reduce", 1.0},      {"all_gather", 0.75},  {"gather", 0.75},
-      {"scatter", 0.75},   {"reduce_scatter", 0.75}, {"all_to_all", 0.75}, {"send_receive", 1.0}, {"barrier", 0.0}};
+      {"all_reduce", 1.5},       {"broadcast", 1.0},        {"reduce", 1.0},       {"all_gather", 0.75},
+      {"all_gather_rows", 0.75}, {"gather", 0.75},          {"scatter", 0.75},     {"reduce_scatter", 0.75},
+      {"all_to_all", 0.75},      {"all_to_all_rows", 0.75}, {"send_receive", 1.0}, {"barrier", 0.0}};
   CHECK(bench_collectives().size() == factors.size());
   for (const auto& [name, factor] : factors) {
     CAPTURE(name);
@@ -48,6 +49,8 @@ TEST_CASE("allreduce_bench: bytes are those of all parts, each of one element at
   using Sizes = std::vector<std::int64_t>;
   CHECK(part_sizes(collective("all_reduce"), 4, 64, 4, 3, 4) == Sizes{1, 4, 16});
   CHECK(part_sizes(collective("all_gather"), 4, 64, 4, 3, 4) == Sizes{1, 5});  // of 12, 12 and 60 bytes
+  CHECK(part_sizes(collective("all_gather_rows"), 4, 64, 4, 3, 4) == Sizes{1, 5});
+  CHECK(part_sizes(collective("all_to_all_rows"), 4, 64, 4, 3, 4) == Sizes{1, 5});
   CHECK(part_sizes(collective("send_receive"), 4, 4, 2, 2, 8) == Sizes{1});
   CHECK(part_sizes(collective("barrier"), 4, 1 << 20, 2, 2, 4) == Sizes{0});
 }
@@ -68,8 +71,26 @@ TEST_CASE("allreduce_bench: what ranks must hold") {
   CHECK(expected("scatter", 2) == Parts{{0, 20, 10}});
   CHECK(expected("reduce_scatter", 2) == Parts{{ExpectedPart::kReduction, 20, 10}});
   CHECK(expected("all_to_all", 1) == Parts{{0, 10, 10}, {1, 10, 10}, {2, 10, 10}});
+  CHECK(expected("all_gather_rows", 1) == Parts{{0, 0, 15}, {1, 0, 5}, {2, 0, 10}});
+  CHECK(expected("all_to_all_rows", 1) == Parts{{0, 15, 5}, {1, 15, 5}, {2, 15, 5}});
+  CHECK(expected("all_to_all_rows", 2) == Parts{{0, 20, 10}, {1, 20, 10}, {2, 20, 10}});
   CHECK(expected("send_receive", 0) == Parts{{2, 0, 10}});
   CHECK(expected("barrier", 0).empty());
+}
+
+TEST_CASE("allreduce_bench: ranks have unequal rows, in all as many as there are elements in parts") {
+  for (const int ranks : {1, 2, 3, 8})
+    for (const std::int64_t part : {1, 2, 7, 100}) {
+      CAPTURE(ranks, part);
+      std::int64_t rows = 0;
+      for (int rank = 0; rank < ranks; ++rank) rows += rows_of({rank, ranks, part});
+      CHECK(rows == ranks * part);
+    }
+  CHECK(rows_of({0, 2, 10}) == 15);
+  CHECK(rows_of({1, 2, 10}) == 5);
+  CHECK(rows_of({2, 3, 10}) == 10);
+  CHECK(shape_of(Extent::rows, {1, 2, 10}) == Shape{5});
+  CHECK(shape_of(Extent::all_rows, {1, 2, 10}) == Shape{20});
 }
 
 TEST_CASE("allreduce_bench: sums are exact in any order, and ranks and parts differ") {
@@ -127,9 +148,9 @@ TEST_CASE("allreduce_bench: collectives of threads give what is expected, and a 
       for (const bool in_place : {false, true}) {
         if (!(in_place ? each->in_place : each->out_of_place)) continue;
         fill_input(buffers.input, place.rank, ReduceOp::sum);
-        if (!in_place) fill_with_wrong_values(buffers.output);
+        if (!in_place && buffers.output.defined()) fill_with_wrong_values(buffers.output);
         each->run(group, buffers, in_place, ReduceOp::sum);
-        const Tensor& result = in_place ? buffers.input : buffers.output;
+        const Tensor result = buffers.result(in_place);
         wrong[me] += count_wrong(result, expected, ranks, ReduceOp::sum);
         change(result, result.numel() - 1);
         wrong_then[me] += count_wrong(result, expected, ranks, ReduceOp::sum);
