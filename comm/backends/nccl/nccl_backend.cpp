@@ -66,14 +66,19 @@ class NcclSession {
 
   const Stream& stream() const { return stream_; }
 
-  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds. Where that is
-  /// recorded, this is a fork of the recording, which Work::join() ends.
+  /// Lets the stream wait for all that the current one holds. Where that is recorded, this is a fork of the recording,
+  /// which Work::join() ends.
+  void fork() const {
+    Event ready;
+    ready.record(current_stream(device_));
+    stream_.wait(ready);
+  }
+
+  /// Lets `calls` enqueue on the stream one after another, behind a fork().
   Pending start(std::string name, std::initializer_list<Call> calls) {
     Pending pending{std::move(name), Event(), Clock::now() + options_.timeout, WorkGraph::is_recording()};
-    Event ready;
-    ready.record(current_stream(device_));  // where a recording is spoilt already, the communicator is not
+    fork();  // where a recording is spoilt already, the communicator is not
     guarded(pending.name, [&] {
-      stream_.wait(ready);
       for (const Call& call : calls) {
         call(*communicator_, stream_);
         wait_until_ready(pending.deadline);
@@ -287,6 +292,7 @@ class NcclBackend final : public Backend {
 
   Pending start_half_sum(const std::string& name, const Collective& c) {
     if (c.input != c.output) c.output_owner.copy_from_async(c.input_owner);  // on the current stream, which comes first
+    session_->fork();  // also of the memory, which is the graph's where that is recorded
     auto sum = std::make_unique<const HalfSum>(c.output_owner, c.op, place(), session_->stream());
     return session_->start(name,
                            {[&](NcclCommunicator& communicator, const Stream&) { sum->exchange(communicator); },

@@ -47,6 +47,10 @@ TEST_CASE("two ranks train by graphs to the bits that they have without", "[cuda
     setup.optimizer = "adamw";
     setup.precision = autograd::Precision::bf16;
   }
+  SECTION("bf16 alone, so that the first sum is one of halves") {
+    setup.precision = autograd::Precision::bf16;
+    setup.batch_norm = false;
+  }
   SECTION("Muon") { setup.optimizer = "muon"; }
   SECTION("a last batch that leaves a rank without images") { setup.images = Setup::kFullSteps * Setup::kBatch + 1; }
   SECTION("a last batch that is as large as the others on one rank") {
