@@ -414,7 +414,7 @@ GRAPH_MUTATIONS = [
     ("train/evaluation.cpp", "    if (on_the_way) on_the_way->read(0);\n", ""),
     ("train/trainer_graph.cpp", "if (options.dead_relus) return", "if (options.dead_relus && is_canonical) return"),
     ("train/step_graph.cpp", "if (replicas_ != nullptr) replicas_->abandon_step();", ""),
-    ("comm/backends/nccl/nccl_backend.cpp", "    stream.wait(pending_.done);\n", ""),
+    ("comm/backends/nccl/nccl_backend.cpp", "    stream.wait(pending_.done);\n", "    (void)stream;\n"),
     ("core/work_graph.cpp", "for (const std::function<void()>& action : actions_) action();", ""),
     ("layers/random_state.cpp", "if (!WorkGraph::is_recording()) launched_step_ = step;", "launched_step_ = 0;"),
     ("core/device_copies.cpp", "  refresh(copy, numbers);\n  return copy.tensor;", "  return copy.tensor;"),
@@ -442,10 +442,9 @@ GRAPH_MUTATIONS = [
     ("optim/grad_scaler.cpp", "if (all_there && found.size() <= kernels::kMostFoundWords) {", "if (all_there && found.empty()) {"),
     ("optim/lookahead.cpp", "if (steps_taken_ == options_.every) settle_steps();", "settle_steps();"),
     ("optim/lookahead.cpp", "if (steps_taken_ == options_.every) settle_steps();", ""),
-    ("kernels/optimizer/sgd.cu", "  if (is_skipped(skip)) return;\n", ""),
-    ("kernels/optimizer/adam.cu", "void adam(TableView<AdamEntry> table, FactorsView factors, AdamConstants f, const std::int32_t* skip) {\n  if (is_skipped(skip)) return;\n",
-     "void adam(TableView<AdamEntry> table, FactorsView factors, AdamConstants f, const std::int32_t* skip) {\n"),
-    ("kernels/optimizer/lookahead.cu", "  if (is_skipped(skip)) return;\n", ""),
+    ("kernels/optimizer/sgd.cu", "if (is_skipped(skip)) return;", "(void)skip;"),
+    ("kernels/optimizer/adam.cu", "AdamConstants f, const std::int32_t* skip) {\n  if (is_skipped(skip)) return;", "AdamConstants f, const std::int32_t* skip) {\n  (void)skip;"),
+    ("kernels/optimizer/lookahead.cu", "if (is_skipped(skip)) return;", "(void)skip;"),
     # 3, backward() begins with a scale that is read on the device
     ("optim/grad_scaler.cpp", "kernels::fill_loss_scale(read_there(), share, Out(gradient));", "gradient.fill(share * here_.scale);"),
     # 4, rates and factors are copied to where kernels read them
@@ -465,14 +464,12 @@ GRAPH_MUTATIONS = [
      "if (training()) ++*Out(num_batches_tracked_).data<std::int64_t>();"),
     # 8, gradients have places of their own
     ("train/step_graph.cpp", "if (replicas_ == nullptr) places_.emplace(optimizer.parameters());", ""),
-    ("train/trainer_graph.cpp", "    if (WorkGraph::is_recording()) step_graph_->check_places();\n", ""),
     # 9, the batch is copied to where recorded kernels read it (write_to()), and its shape is looked at
     ("train/recorded_work.cpp", " || batch.count() != fixed_.count() || !batch.is_like(fixed_.tensors)) return false;", ") return false;"),
     ("data/deferred_batch.cpp", "if (images_.make != nullptr) images_.make(Out(tensors[i++]));", "if (images_.make != nullptr) images_.make(Out(tensors[i]));"),
     # 10, the exchange is a fork of the recording, joined by an event (stream.wait()), and the host asks for none of it
     ("comm/backends/nccl/nccl_backend.cpp", "    stream_.wait(ready);\n", ""),
     ("comm/backends/nccl/nccl_backend.cpp", "    session_->fork();  // before", "    // before"),
-    ("comm/ddp/gradient_bucket.cpp", "  if (WorkGraph::is_recording()) return;\n", ""),
     ("comm/ddp/gradient_bucket.cpp", "is_known = is_on_device && knows_all_marks();", "is_known = is_on_device && taken_.empty();"),
     ("train/step_graph.cpp", "if (replicas_ != nullptr) replicas_->finish_launched();", ""),
     ("comm/ddp/gradient_exchange.cpp", "  under_way_.add(std::move(launch));\n", ""),
