@@ -122,8 +122,8 @@ void Lookahead::move(double decay, const Tensor& skip) {
 void Lookahead::finish() {
   // No move yet: slow weights are those that training began with. Whether the last step was taken is waited for only
   // where that depends on it.
-  const bool may_have_moved = steps_taken_ > options_.every || steps_taken() >= options_.every;
-  if (!may_have_moved) return;
+  if (steps_taken_ == options_.every) settle_steps();
+  if (steps_taken_ < options_.every) return;
   const autograd::NoGrad no_grad;
   const MemoryTagScope scope(MemoryTag::workspace);
   for (std::size_t i = 0; i < slow_.size(); ++i) {

@@ -329,6 +329,8 @@ void Shadow::finish_block() {
 
 Shadow detail::global_shadow, detail::shared_shadow;
 
+bool checks_memory() { return kChecksMemory; }
+
 void forget_order() {
   if constexpr (!kChecksMemory) return;
   forget_order_of_shared_memory();

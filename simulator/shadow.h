@@ -11,12 +11,15 @@
 
 namespace tandem::simulator {
 
-/// True in builds whose kernels are compiled with hooks at every access; without them there is no shadow.
+/// True in builds whose kernels are compiled with hooks at every access; without them there is no shadow. For the
+/// simulator and its own tests, which alone are compiled with the macro: others ask checks_memory().
 #ifdef TANDEM_SIMULATOR_RACE
 inline constexpr bool kChecksMemory = true;
 #else
 inline constexpr bool kChecksMemory = false;
 #endif
+/// Whether it is such a build.
+bool checks_memory();
 
 /// Of one word of 4 bytes, or of one byte of a word whose bytes have different histories. A write has to be ordered
 /// after all readers; most words have one group of them.

@@ -47,6 +47,7 @@ void StepGraph::add_circumstances(std::vector<std::uintptr_t>& all) const {
 }
 
 void StepGraph::prepare_recording(Device device) {
+  step_before_ = random_state_->step();
   optimizer_.prepare_recording();
   random_state_->step_on(device);  // by its current stream
 }
@@ -62,15 +63,19 @@ std::string StepGraph::agree(const std::string& mine) const {
 void StepGraph::abandon_recording() {
   optimizer_.abandon_recording();
   if (replicas_ != nullptr) replicas_->abandon_step();
-  random_state_->set_step(random_state_->step());
+  random_state_->set_step(step_before_);
 }
 
 void StepGraph::prepare_launch() {
+  step_before_ = random_state_->step();
   random_state_->upload();
   optimizer_.prepare_replay();
 }
 
-void StepGraph::abandon_launch() { optimizer_.abandon_launch(); }
+void StepGraph::abandon_launch() {
+  optimizer_.abandon_launch();
+  random_state_->set_step(step_before_);  // the launch may be that of a recording, which has counted draws
+}
 
 void StepGraph::finish_launch() {
   if (replicas_ != nullptr) replicas_->finish_launched();

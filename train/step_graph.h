@@ -83,7 +83,8 @@ class StepGraph final : public RecordedWork {
 
   optim::Optimizer& optimizer_;
   std::shared_ptr<layers::RandomState> random_state_;
-  comm::ProcessGroup* group_;  // of several ranks
+  std::uint32_t step_before_ = 0;  // of that: the last recording or launch, within which the work may count on
+  comm::ProcessGroup* group_;      // of several ranks
   comm::DistributedDataParallel* replicas_;
   std::optional<optim::GradientPlaces> places_;  // with several ranks, the replicas have them
 };

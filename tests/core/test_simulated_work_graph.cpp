@@ -129,6 +129,20 @@ TEST_CASE("recorded work that finds no memory says so, and does not wait for any
   CHECK(steps.to.to_vector<float>()[3] == -1.5F);
 }
 
+TEST_CASE("memory that the allocator keeps stays while work is recorded, as giving it back would wait", "[cuda]") {
+  if (!has_gpu()) return;
+  const Steps steps;
+  (void)on_gpu({100'000});
+  synchronize(kGpu);
+  const WorkGraph graph(kGpu, [&] {
+    steps();
+    allocator_for(kGpu).release_cached();
+  });
+  CHECK(allocator_for(kGpu).cached_bytes() > 0);
+  graph.launch();
+  CHECK(steps.to.to_vector<float>()[3] == -1.5F);
+}
+
 TEST_CASE("a graph has what the allocator keeps where there is no other memory for it", "[cuda]") {
   if (!has_gpu()) return;
   const Steps steps;

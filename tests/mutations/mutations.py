@@ -75,6 +75,10 @@ MUTATIONS = [
      "skipped_before_ = 0;"),
     ("train/trainer_state.cpp", "parts_.scaler.load_state_dict(scaler);", "(void)scaler;"),
     ("train/trainer_state.cpp", "    load(model, optimizer, scaler);\n    load_averages(averages, updates);\n", "    load_averages(averages, updates);\n"),
+    ("train/trainer.cpp", "    if (step_ >= last_step_ && epoch_step_ < steps_per_epoch()) uncounted_step_ = step_;\n", ""),
+    ("train/trainer.cpp", "step_ >= last_step_ && uncounted_step_ != step_;", "step_ >= last_step_ && uncounted_step_ == -2;"),
+    ("train/trainer_evaluation.cpp", "  uncounted_step_ = -1;\n", ""),
+    ("train/trainer_state.cpp", "position.is_uncounted ? step_ : -1;", "-1;"),
     # Each field of a run's state, left out where it is written.
     ("train/trainer_state.cpp", '{"epochs", scalar(epochs_done_)}', '{"epochs", scalar(0)}'),
     ("train/trainer_state.cpp", '{"epoch_steps", scalar(epoch_step_)}', '{"epoch_steps", scalar(0)}'),
@@ -302,7 +306,7 @@ MUTATIONS = [
     ("optim/ema.cpp", "  updates_ = updates;\n", ""),
     ("optim/lookahead.cpp", "std::pow(share, power)", "share"),
     ("optim/lookahead.cpp", "if (has_two_names) continue;", ""),
-    ("optim/lookahead.cpp", "  if (!may_have_moved) return;\n", ""),
+    ("optim/lookahead.cpp", "  if (steps_taken_ < options_.every) return;\n", ""),
     ("optim/lookahead.cpp", "if (!index && !kernels::all_finite(std::array{tensor})) continue;", ""),
     ("optim/lookahead.cpp", "  steps_taken_ = steps_taken;\n", ""),
     ("kernels/optimizer/lookahead.cpp", "std::copy_n(slow, end - begin, weight);", ""),
@@ -410,7 +414,7 @@ GRAPH_MUTATIONS = [
     ("train/evaluation.cpp", "    if (on_the_way) on_the_way->read(0);\n", ""),
     ("train/trainer_graph.cpp", "if (options.dead_relus) return", "if (options.dead_relus && is_canonical) return"),
     ("train/step_graph.cpp", "if (replicas_ != nullptr) replicas_->abandon_step();", ""),
-    ("comm/backends/nccl/nccl_backend.cpp", "    stream.wait(pending_.done);\n", ""),
+    ("comm/backends/nccl/nccl_backend.cpp", "    stream.wait(pending_.done);\n", "    (void)stream;\n"),
     ("core/work_graph.cpp", "for (const std::function<void()>& action : actions_) action();", ""),
     ("layers/random_state.cpp", "if (!WorkGraph::is_recording()) launched_step_ = step;", "launched_step_ = 0;"),
     ("core/device_copies.cpp", "  refresh(copy, numbers);\n  return copy.tensor;", "  return copy.tensor;"),
@@ -425,6 +429,8 @@ GRAPH_MUTATIONS = [
     ("optim/optimizer_replay.cpp", "    kept_[row].counts.steps = before.steps_there[row];\n", "    (void)row;\n"),
     ("optim/optimizer_replay.cpp", "while (unsettled_.size() > before.unsettled) unsettled_.pop_back();", ""),
     ("train/recorded_work.cpp", "    abandon_launch();\n", ""),
+    ("train/step_graph.cpp", "  random_state_->set_step(step_before_);\n}\n\nvoid StepGraph::prepare_launch", "}\n\nvoid StepGraph::prepare_launch"),
+    ("train/step_graph.cpp", "  random_state_->set_step(step_before_);  // the launch", "  // the launch"),
     ("train/recorded_work.cpp", "catch (const NotRepeatable& error)", "catch (const Error& error)"),
     ("optim/copy_to_host.cpp", "    return there.to(Device{});\n", "    throw;\n"),
     # What keeps a whole step free of the host, one thing after another; each left out is noticed. The number of each, and
@@ -433,13 +439,24 @@ GRAPH_MUTATIONS = [
     ("train/running_scores.cpp", "if (!scoring_.adds_on_device(loss)) return false;", "if (!scoring_.adds_on_device(loss) || examples > 0) return false;"),
     # 2, kernels of the optimizer look for themselves whether a step is skipped (settle_launch(), launched_step())
     ("optim/optimizer.cpp", "if (check.is_known() || !looks_at_skip() || asks_counts) {", "if (check.is_known() || looks_at_skip() || asks_counts) {"),
+    ("optim/grad_scaler.cpp", "if (all_there && found.size() <= kernels::kMostFoundWords) {", "if (all_there && found.empty()) {"),
+    ("optim/lookahead.cpp", "if (steps_taken_ == options_.every) settle_steps();", "settle_steps();"),
+    ("optim/lookahead.cpp", "if (steps_taken_ == options_.every) settle_steps();", ""),
+    ("kernels/optimizer/sgd.cu", "if (is_skipped(skip)) return;", "(void)skip;"),
+    ("kernels/optimizer/adam.cu", "AdamConstants f, const std::int32_t* skip) {\n  if (is_skipped(skip)) return;", "AdamConstants f, const std::int32_t* skip) {\n  (void)skip;"),
+    ("kernels/optimizer/lookahead.cu", "if (is_skipped(skip)) return;", "(void)skip;"),
     # 3, backward() begins with a scale that is read on the device
     ("optim/grad_scaler.cpp", "kernels::fill_loss_scale(read_there(), share, Out(gradient));", "gradient.fill(share * here_.scale);"),
     # 4, rates and factors are copied to where kernels read them
     ("optim/step_control.cpp", "void StepControl::upload() { copies_.upload(bytes()); }", "void StepControl::upload() {}"),
     ("core/device_copies.cpp", "  if (std::ranges::equal(copy.numbers, numbers)) return;\n", "  if (!copy.numbers.empty()) return;\n"),
+    ("optim/adam.h", "bool counts_on_gpu() const override { return true; }", "bool counts_on_gpu() const override { return false; }"),
+    ("optim/optimizer_replay.cpp", "    check(!was.was_first,", "    check(true,"),
     # 5, tables of tensors stay on the device
     ("kernels/optimizer/multi_tensor.cuh", "kept->stream == stream && kept->entries == entries", "kept->stream == stream && entries.empty()"),
+    ("optim/grad_scaler.cpp", "&tables_[&optimizer])", "nullptr)"),
+    ("optim/optimizer_factor.cpp", "squared_norm_there(gradients, &clipping_.table)", "squared_norm_there(gradients, nullptr)"),
+    ("optim/grad_scaler.cpp", "[this, stepped, table = tables_[stepped]]", "[this, stepped]"),
     # 6, random numbers go by a step on the device (random_state_->upload(), launched_step_)
     ("layers/random_state.cpp", "    draw.step = step_on(device);\n", ""),
     # 7, the host counts batches behind each launch
@@ -449,14 +466,23 @@ GRAPH_MUTATIONS = [
     ("train/step_graph.cpp", "if (replicas_ == nullptr) places_.emplace(optimizer.parameters());", ""),
     # 9, the batch is copied to where recorded kernels read it (write_to()), and its shape is looked at
     ("train/recorded_work.cpp", " || batch.count() != fixed_.count() || !batch.is_like(fixed_.tensors)) return false;", ") return false;"),
+    ("data/deferred_batch.cpp", "if (images_.make != nullptr) images_.make(Out(tensors[i++]));", "if (images_.make != nullptr) images_.make(Out(tensors[i]));"),
     # 10, the exchange is a fork of the recording, joined by an event (stream.wait()), and the host asks for none of it
-    ("comm/backends/nccl/nccl_backend.cpp", "      stream_.wait(ready);\n", ""),
+    ("comm/backends/nccl/nccl_backend.cpp", "    stream_.wait(ready);\n", ""),
+    ("comm/backends/nccl/nccl_backend.cpp", "    session_->fork();  // before", "    // before"),
+    ("comm/ddp/gradient_bucket.cpp", "is_known = is_on_device && knows_all_marks();", "is_known = is_on_device && taken_.empty();"),
+    ("train/step_graph.cpp", "if (replicas_ != nullptr) replicas_->finish_launched();", ""),
+    ("comm/ddp/gradient_exchange.cpp", "  under_way_.add(std::move(launch));\n", ""),
     ("comm/backends/nccl/nccl_backend.cpp", "    if (pending.is_recorded) return false;\n", ""),
     ("comm/backends/nccl/nccl_backend.cpp", "      pending.done.record(stream_);\n", ""),
     ("comm/ddp/gradient_exchange.cpp", "    if (!WorkGraph::is_recording()) totals_.bytes +=", "    totals_.bytes +="),
     # 11, memory that is taken within a recording belongs to the graph, and other memory is freed behind it
     ("core/cuda/allocator_cuda.cpp", "if (may_free_now(block)) return free_now(block, streams);", "if (may_free_now(block) || bytes > 0) return free_now(block, streams);"),
     ("core/cuda/work_graph_cuda.cpp", "  recording.require_own_memory();\n", ""),
+    ("core/cuda/recording_cuda.cpp", "return !is_kept(block) && (innermost", "return (innermost"),
+    ("core/cuda/recording_cuda.cpp", "return innermost != nullptr && is_captured(stream) ? &innermost->counters_[stream] : nullptr;", "return nullptr;"),
+    ("core/cuda/allocator_cuda.cpp", "    if (is_recording()) return;  // it waits\n", ""),
+    ("core/cuda/pinned_allocator_cuda.cpp", "    require_no_recording(\"taking pinned memory\");\n", ""),
     # 12, clipping is a factor on the device
     ("optim/optimizer_factor.cpp", "  loss_scale_ = clipping_.scale;\n", ""),
     ("optim/optimizer_factor.cpp", "if (device.type != DeviceType::cuda || !looks_at_loss_scale()) {", "if (device.type == DeviceType::cuda || !looks_at_loss_scale()) {"),

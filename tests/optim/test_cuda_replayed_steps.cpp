@@ -32,6 +32,35 @@ TEST_CASE("a recording that could not be prepared takes back nothing of an older
   CHECK(optimizer->steps() == 4);
 }
 
+TEST_CASE("a recording that was given up can be made again at once", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const Rule rule : kRules) {
+    CAPTURE(static_cast<int>(rule));
+    const std::vector<Tensor> parameters = parameters_on(kGpu, DType::f32), expected = parameters_on(kGpu, DType::f32);
+    const auto optimizer = make_changing(rule, parameters), eager = make_changing(rule, expected);
+    for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
+    for (const Tensor& parameter : expected) set_gradient(parameter, 1);
+    for (int step = 0; step < 2; ++step) optimizer->step();
+    for (int step = 0; step < 3; ++step) eager->step();
+    optimizer->prepare_recording();
+    CHECK_THAT(error_of([&] {
+                 WorkGraph(kGpu, [&] {
+                   optimizer->step();
+                   fail("given up");
+                 });
+               }),
+               ContainsText("given up"));
+    optimizer->abandon_recording();
+    CHECK(optimizer->steps() == 2);
+    optimizer->prepare_recording();
+    const WorkGraph graph(kGpu, [&] { optimizer->step(); });
+    graph.launch();
+    CHECK(optimizer->steps() == 3);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      CHECK(parameters[i].to_vector<float>() == expected[i].to_vector<float>());
+  }
+}
+
 TEST_CASE("a step that is recorded once is repeated at other rates and counts on", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   std::vector<Rule> rules(kRules.begin(), kRules.end());

@@ -1,5 +1,6 @@
 // Steps that a GPU skips by itself, against those that the host skips because it has waited for the answer.
 #include "tandem/autograd/variable.h"
+#include "tandem/core/work_graph.h"
 #include "tandem/kernels/optimizer/loss_scale.h"
 #include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/grad_scaler.h"
@@ -269,6 +270,53 @@ TEST_CASE("slow weights on a GPU stay where a step was skipped, and count as the
       CHECK(gpu_slow.slow_weights()[i].second.to_vector<float>() ==
             host_slow.slow_weights()[i].second.to_vector<float>());
     }
+  }
+}
+
+TEST_CASE("a recorded step keeps the table of the gradients that it looks at", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
+  const Tensor gradient = Tensor::full({5}, 4.0, {.device = kGpu}), other = gradient.clone();
+  optim::SGD sgd({weight}, {.lr = 0.25});
+  GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 4.0});
+  const auto step = [&] {
+    scaler.step(sgd);
+    scaler.update();
+  };
+  autograd::set_grad(weight, gradient);
+  for (int i = 0; i < 2; ++i) step();
+  sgd.prepare_recording();
+  const WorkGraph graph(kGpu, step);
+  graph.launch();
+  autograd::set_grad(weight, other);
+  step();
+  autograd::set_grad(weight, gradient);
+  sgd.prepare_replay();
+  graph.launch();
+  CHECK(sgd.steps() == 5);
+  CHECK(weight.to_vector<float>() == std::vector<float>(5, -0.25f));
+  CHECK(scaler.launched_step().passed());
+}
+
+TEST_CASE("slow weights whose first move a GPU has skipped are not given back at the end", "[cuda][optimizer]") {
+  if (!has_gpu()) return;
+  for (const bool is_skipped : {false, true}) {
+    CAPTURE(is_skipped);
+    const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
+    optim::SGD sgd({weight}, {.lr = 0.25});
+    optim::Lookahead lookahead({{"weight", weight}}, sgd, optim::LookaheadOptions::constant(2, 0.5));
+    GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = 4.0});
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      const double gradient = is_skipped && step == 2 ? INFINITY : 4.0;
+      autograd::set_grad(weight, Tensor::full({5}, gradient, weight.options()));
+      lookahead.after_step(step, 2, scaler.step(sgd));
+      scaler.update();
+    }
+    lookahead.finish();
+    // Each step takes 0.25, and the move goes half of the way back to 1.
+    CHECK(weight.to_vector<float>() == std::vector<float>(5, 0.75f));
+    CHECK(lookahead.slow_weights().front().second.to_vector<float>() ==
+          std::vector<float>(5, is_skipped ? 1.0f : 0.75f));
   }
 }
 

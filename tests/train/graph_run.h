@@ -29,7 +29,7 @@ struct Setup {
 
   std::string optimizer = "sgd";
   autograd::Precision precision = autograd::Precision::fp32;
-  bool resident = false, frozen_group = false;
+  bool resident = false, frozen_group = false, batch_norm = true;
   std::int64_t freeze_step = 7;  // of the frozen group
   double init_scale = 0.0;       // 0: losses are not scaled
   Device device = kGpu;
@@ -52,7 +52,7 @@ struct Run {
             data::make_synthetic({.count = setup.images, .channels = 3, .side = Setup::kSide, .seed = 3}))) {
     layers::Initializer initializer(3);
     model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
-    model.add<layers::BatchNorm2d>({.channels = 8});
+    if (setup.batch_norm) model.add<layers::BatchNorm2d>({.channels = 8});
     model.add<layers::MaxPool2d>(2);
     model.add<layers::Flatten>();
     model.add<layers::Dropout>(0.3);
@@ -107,6 +107,9 @@ inline Trace trace_of(Run& run, std::function<void(const train::Progress&)> prog
   observer.progress = std::move(progress);
   observer.epoch = [&](const train::EpochRecord& r) {
     trace.figures.insert(trace.figures.end(), {r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.lr});
+    if (r.exchange)
+      trace.figures.insert(trace.figures.end(),
+                           {static_cast<double>(r.exchange->steps), static_cast<double>(r.exchange->bytes)});
   };
   observer.step = [&](const train::StepRecord& r) { trace.figures.insert(trace.figures.end(), {r.loss, r.lr}); };
   run.trainer->run(observer);

@@ -1,9 +1,12 @@
 // Recordings and launches that fail on the way: what the host has counted for them is taken back, and training goes on.
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/allocator.h"
 #include "tandem/data/deferred_batch.h"
+#include "tandem/layers/mode_scope.h"
 #include "tandem/simulator/settings.h"
+#include "tandem/train/evaluation_graph.h"
 #include "tandem/train/step_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -28,6 +31,7 @@ struct Steps {
   std::function<void()> before_step = [] {}, behind_step = [] {};  // parts of the work
   data::Batch batch;
   std::int64_t steps = 0;
+  int passes = 1;  // over the batch, each a step of `random`
 
   Steps(const Setup& setup, CudaGraph mode)
       : run(setup, CudaGraph::off), graph(run.model, *run.optimizer, random, mode) {
@@ -38,8 +42,11 @@ struct Steps {
   void work(const data::Batch& given) {
     run.scaler.abandon_step();
     run.optimizer->zero_grad();
-    const Tensor loss = autograd::softmax_cross_entropy(run.model(given.images), given.labels);
-    autograd::backward(loss, run.scaler.start_gradient(loss));
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass > 0) random->advance();
+      const Tensor loss = autograd::softmax_cross_entropy(run.model(given.images), given.labels);
+      autograd::backward(loss, run.scaler.start_gradient(loss));
+    }
     before_step();
     run.scaler.step(*run.optimizer);
     run.scaler.update();
@@ -48,7 +55,7 @@ struct Steps {
 
   void begin() {
     batch = *run.loader->next();
-    random->advance();
+    random->set_step(static_cast<std::uint32_t>(passes * steps));
     run.optimizer->set_lr_factor(1.0 / static_cast<double>(1 + steps));
     run.optimizer->begin_step(steps++);
   }
@@ -59,6 +66,16 @@ struct Steps {
   bool take() {
     begin();
     return end();
+  }
+  /// end() of a batch whose images cannot be made.
+  void take_without_images() {
+    const Tensor& images = batch.images;
+    data::ImagesToMake none;
+    none.shape = images.shape();
+    none.options = {.dtype = images.dtype(), .layout = Layout::channels_last, .device = images.device()};
+    none.make = [](const Out&) { fail("no images today"); };
+    graph.take(data::DeferredBatch(batch, std::move(none)), Setup::kBatch,
+               [this](const data::Batch& given) { work(given); });
   }
 
   Values state() const {
@@ -133,6 +150,37 @@ TEST_CASE("a launch that finds no memory is no step, and can be taken again", "[
   }
 }
 
+TEST_CASE("a step of several passes draws what it would have drawn where its recording or launch has failed",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  for (const bool is_recording : {true, false}) {
+    for (const int failing : {2, 3, 5}) {  // of launches: the first one, and later ones
+      if (is_recording && failing > 2) continue;
+      CAPTURE(is_recording, failing);
+      Steps eager(of_steps({}), CudaGraph::off), graph(of_steps({}), CudaGraph::automatic);
+      eager.passes = graph.passes = 2;
+      bool has_failed = false;
+      graph.behind_step = [&] {
+        if (is_recording && WorkGraph::is_recording() && !std::exchange(has_failed, true))
+          simulator::fail_allocation(1, 2);
+      };
+      for (int step = 0; step < 9; ++step) {
+        CAPTURE(step);
+        eager.take();
+        graph.begin();
+        if (step == failing && !is_recording) {
+          CHECK_THAT(error_of([&] { graph.take_without_images(); }), ContainsText("no images today"));
+          graph.graph.drop();  // the operations take the step
+        }
+        graph.end();
+        CHECK(graph.state() == eager.state());
+      }
+      CHECK(has_failed == is_recording);
+      CHECK(graph.graph.recordings() == (is_recording ? 1 : 2));
+    }
+  }
+}
+
 TEST_CASE("a batch whose images cannot be made is no step, of a recording and of a later launch", "[cuda][trainer]") {
   if (!has_gpu()) return;
   for (const Setup& setup : setups()) {
@@ -145,16 +193,7 @@ TEST_CASE("a batch whose images cannot be made is no step, of a recording and of
         graph.begin();
         if (step == failing) {
           const Values before = graph.state();
-          const Tensor& images = graph.batch.images;
-          data::ImagesToMake none;
-          none.shape = images.shape();
-          none.options = {.dtype = images.dtype(), .layout = Layout::channels_last, .device = images.device()};
-          none.make = [](const Out&) { fail("no images today"); };
-          CHECK_THAT(error_of([&] {
-                       graph.graph.take(data::DeferredBatch(graph.batch, std::move(none)), Setup::kBatch,
-                                        [&](const data::Batch& given) { graph.work(given); });
-                     }),
-                     ContainsText("no images today"));
+          CHECK_THAT(error_of([&] { graph.take_without_images(); }), ContainsText("no images today"));
           CHECK(graph.state() == before);
         }
         CHECK(graph.end() == (step >= 2 && !(setup.frozen_group && step == 6)));
@@ -213,6 +252,63 @@ TEST_CASE("the answer of a launch is waited for where there is no pinned memory 
     CHECK(graph.state() == eager.state());
   }
   CHECK(graph.graph.launches() >= 6);
+}
+
+TEST_CASE("a run that a launch without memory has ended goes on from an earlier state in the same trainer",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  const Setup setup{.optimizer = "adamw", .precision = autograd::Precision::fp16, .init_scale = 0x1p14};
+  Run eager(setup, CudaGraph::off);
+  const Trace expected = trace_of(eager);
+  std::string error = "no error";
+  // Other memory is asked for as well, and has that at its third try.
+  for (int tries = 1; tries <= 20 && error == "no error"; ++tries) {
+    Run run(setup, CudaGraph::on);
+    NamedTensors state;
+    train::TrainObserver observer;
+    observer.progress = [&](const train::Progress&) {
+      if (run.trainer->steps_done() == 4)
+        for (const auto& [name, tensor] : run.trainer->state_dict()) state.emplace_back(name, tensor.clone());
+      if (run.trainer->steps_done() != 7) return;
+      allocator_for(kGpu).release_cached();
+      simulator::fail_allocation(tries, 2);
+    };
+    error = error_of([&] { run.trainer->run(observer); });
+    simulator::fail_allocation(0);
+    if (error == "no error") continue;
+    run.trainer->load_state_dict(state);
+    run.trainer->run({});
+    CHECK(values_of(run.trainer->state_dict()) == expected.state);
+  }
+  CHECK_THAT(error, ContainsText("cudaGraphLaunch"));
+}
+
+TEST_CASE("an evaluated batch whose launch finds no memory is an error, and the next evaluation is whole",
+          "[cuda][evaluation]") {
+  if (!has_gpu()) return;
+  Run run(of_steps({}), CudaGraph::off);
+  std::vector<data::Batch> batches;
+  run.test->start(0);
+  while (const auto batch = run.test->next()) batches.push_back(*batch);
+  const autograd::NoGrad no_grad;
+  const layers::ModeScope evaluating(run.model, false);
+  train::EvaluationGraph graph(run.model, train::Scoring(), CudaGraph::on);
+  const auto evaluate = [&](std::size_t count) {
+    graph.start();
+    for (std::size_t i = 0; i < count; ++i) graph.add(batches[i]);
+    return graph.scores().metrics;
+  };
+  const train::Metrics expected = evaluate(batches.size());
+  evaluate(5);
+  allocator_for(kGpu).release_cached();
+  simulator::fail_allocation(1, 2);
+  CHECK_THAT(error_of([&] { graph.add(batches[5]); }), ContainsText("cudaGraphLaunch"));
+  simulator::fail_allocation(0);
+  const train::Metrics again = evaluate(batches.size());
+  CHECK(again.loss_sum == expected.loss_sum);
+  CHECK(again.correct == expected.correct);
+  CHECK(again.count == expected.count);
+  CHECK(graph.recordings() == 1);
 }
 
 namespace {

@@ -66,14 +66,18 @@ class NcclSession {
 
   const Stream& stream() const { return stream_; }
 
-  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds. Where that is
-  /// recorded, this is a fork of the recording, which Work::join() ends.
+  /// Lets the stream wait for all that the current one holds. Where that is recorded, this is a fork of the recording,
+  /// which Work::join() ends. Where a recording is spoilt already, it throws Error, and the communicator stays.
+  void fork() const {
+    Event ready;
+    ready.record(current_stream(device_));
+    stream_.wait(ready);
+  }
+
+  /// Behind a fork(), lets `calls` enqueue on the stream one after another.
   Pending start(std::string name, std::initializer_list<Call> calls) {
     Pending pending{std::move(name), Event(), Clock::now() + options_.timeout, WorkGraph::is_recording()};
-    Event ready;
-    ready.record(current_stream(device_));  // where a recording is spoilt already, the communicator is not
     guarded(pending.name, [&] {
-      stream_.wait(ready);
       for (const Call& call : calls) {
         call(*communicator_, stream_);
         wait_until_ready(pending.deadline);
@@ -215,9 +219,13 @@ class NcclBackend final : public Backend {
   std::unique_ptr<Work> start(const Collective& collective) override {
     if (collective.kind == CollectiveKind::barrier) return others_->start(collective);
     const std::string name = describe(collective);
-    Pending pending = is_exchange(collective)      ? start_exchange(name, collective)
-                      : needs_half_sum(collective) ? start_half_sum(name, collective)
-                                                   : start_call(name, collective);
+    const bool is_half_sum = needs_half_sum(collective);
+    if (is_half_sum && collective.input != collective.output)
+      collective.output_owner.copy_from_async(collective.input_owner);
+    session_->fork();  // before memory is taken: the graph's, where that is recorded
+    Pending pending = is_exchange(collective) ? start_exchange(name, collective)
+                      : is_half_sum           ? start_half_sum(name, collective)
+                                              : start_call(name, collective);
     return std::make_unique<NcclWork>(session_, std::move(pending), collective);
   }
 
@@ -286,7 +294,6 @@ class NcclBackend final : public Backend {
   }
 
   Pending start_half_sum(const std::string& name, const Collective& c) {
-    if (c.input != c.output) c.output_owner.copy_from_async(c.input_owner);  // on the current stream, which comes first
     auto sum = std::make_unique<const HalfSum>(c.output_owner, c.op, place(), session_->stream());
     return session_->start(name,
                            {[&](NcclCommunicator& communicator, const Stream&) { sum->exchange(communicator); },
