@@ -136,7 +136,7 @@ tandem_mpi_test(NAME "comm: where MPI takes calls of one thread at a time a prog
   COMMAND $<TARGET_FILE:tandem_comm_few_threads_program>
   EXPECT 2 1 "^error: progress thread: backend native: MPI takes calls of one thread at a time .level 2. MPI_THREAD_MULTIPLE is 3.. choose progress poll$")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
-  EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
+  EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2: choose auto, mpi(,| or) native")
 # Ranks that may not read each other's memory; nor may MPI then.
 tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
   COMMAND ${exits} refused
