@@ -1,13 +1,16 @@
 // Collectives of more bytes than an int counts, on each backend. They take memory: less than all of a small machine, or
 // they are skipped.
 #include "tandem/comm/collective.h"
+#include "tandem/comm/long_work.h"
 #include "tests/comm/collective_values.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -39,20 +42,31 @@ bool has_room(ProcessGroup& group, std::int64_t bytes) {
   return false;
 }
 
+/// What ranks bring, which repeats itself.
 template <typename T>
 Tensor numbers_of(int rank, std::int64_t count, DType dtype) {
+  const LongWork filling;  // for which other ranks may wait
   const Tensor tensor = Tensor::empty({count}, {.dtype = dtype});
   T* const values = Out(tensor).data<T>();
-  for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(value_at(rank, i, dtype));
+  const std::int64_t period = period_of(dtype);
+  for (std::int64_t i = 0; i < count; ++i)
+    values[i] = i < period ? static_cast<T>(value_at(rank, i, dtype)) : values[i - period];
   return tensor;
 }
 
-/// Elements that are not `value(index)`, of `count` from `begin` on.
+/// Elements that are not `value(index)`, which repeats itself as well, of `count` from `begin` on.
 template <typename T, typename Value>
 std::int64_t count_wrong(const Tensor& tensor, std::int64_t begin, std::int64_t count, const Value& value) {
+  const LongWork comparing;
   const T* const values = tensor.data<T>() + begin;
+  std::vector<T> right;
+  for (std::int64_t i = 0; i < std::min(count, period_of(tensor.dtype())); ++i)
+    right.push_back(static_cast<T>(value(i)));
+  const std::int64_t period = std::ssize(right);
   std::int64_t wrong = 0;
-  for (std::int64_t i = 0; i < count; ++i) wrong += values[i] != static_cast<T>(value(i));
+  for (std::int64_t at = 0; at < count; at += period)
+    for (std::int64_t i = 0; i < std::min(period, count - at); ++i)
+      wrong += values[at + i] != right[static_cast<std::size_t>(i)];
   return wrong;
 }
 
