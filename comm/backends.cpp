@@ -28,13 +28,20 @@ std::unique_ptr<ProcessGroup>& need_mpi(BackendRequest& request) {
   return request.mpi;
 }
 
+/// What so many processes can have in this build.
+std::string choices_for(int ranks) {
+  std::vector<std::string> names;
+  for (const BackendEntry& entry : backends())
+    if (entry.missing().empty() && entry.name != "threads" && (ranks == 1 || entry.name != "self"))
+      names.emplace_back(entry.name);
+  return one_of(names);
+}
+
 std::unique_ptr<ProcessGroup> make_self(BackendRequest& request) {
-  if (request.environment.size() > 1) {
-    std::vector<std::string> others = backend_names();
-    std::erase(others, "self");
+  const int ranks = request.environment.size();
+  if (ranks > 1)
     throw AgreedError(fmt::format("backend self is for one process, but {} started {}: choose {}",
-                                  request.environment.launch().launcher, request.environment.size(), one_of(others)));
-  }
+                                  request.environment.launch().launcher, ranks, choices_for(ranks)));
   if (request.network.empty()) return group_of(make_self_backend());
   try {
     return group_of(make_self_backend(real_time_network(request.network, 1)));
@@ -98,12 +105,10 @@ std::unique_ptr<ProcessGroup> make_automatic(BackendRequest& request) {
                                        : std::string());
 }
 
-std::unique_ptr<ProcessGroup> make_threads(BackendRequest& /*request*/) {
-  std::vector<std::string> others = backend_names();
-  std::erase(others, "threads");
+std::unique_ptr<ProcessGroup> make_threads(BackendRequest& request) {
   throw AgreedError(fmt::format(
       "backend threads joins ranks that are threads of one process, which run_thread_ranks() starts: choose {}",
-      one_of(others)));
+      choices_for(request.environment.size())));
 }
 
 std::string_view nothing() { return ""; }

@@ -5,6 +5,7 @@
 #include "tandem/core/out.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 namespace tandem::allreduce_bench {
@@ -14,7 +15,10 @@ namespace {
 using comm::ReduceOp;
 
 constexpr std::int64_t kPeriod = 8191;  // so no part of 2^n elements begins where another does
-constexpr std::int64_t kStep = 97;      // between ranks: all have other numbers at one place
+
+/// Between ranks' numbers at one place. No equal steps: else an average of three ranks were what the one between them
+/// has, and a sum of four the same with the middle ones left out.
+std::int64_t step_of(std::int64_t rank) { return 97 * (rank * (rank + 1) / 2); }
 
 /// How many numbers, from 0 on, are put into a tensor: those that the dtype has, and whose sums f32 has. f16 has those
 /// of 64 ranks as well.
@@ -30,8 +34,10 @@ std::int64_t numbers_of(DType dtype) {
   }
 }
 
+/// Rounded once: quotients are no numbers of any dtype, and f64 has more of them than f32.
 template <typename T>
 T element(double value) {
+  if constexpr (std::is_arithmetic_v<T>) return static_cast<T>(value);
   return T(static_cast<float>(value));
 }
 
@@ -60,7 +66,7 @@ void for_each_period(std::int64_t count, const std::vector<T>& period, const Vis
 double value_at(int rank, std::int64_t index, ReduceOp op, DType dtype) {
   const std::int64_t place = index % kPeriod;
   if (op == ReduceOp::product) return (rank + place) % 11 == 0 ? 2.0 : 1.0;
-  return static_cast<double>((kStep * rank + place * place % kPeriod) % numbers_of(dtype));
+  return static_cast<double>((step_of(rank) + place * place % kPeriod) % numbers_of(dtype));
 }
 
 double reduced_at(int ranks, std::int64_t index, ReduceOp op, DType dtype) {

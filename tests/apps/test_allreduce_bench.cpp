@@ -94,7 +94,7 @@ TEST_CASE("allreduce_bench: ranks have unequal rows, in all as many as there are
 }
 
 TEST_CASE("allreduce_bench: sums are exact in any order, and ranks and parts differ") {
-  const DType dtype = GENERATE(DType::f32, DType::f16, DType::bf16, DType::i32);
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::f16, DType::bf16, DType::i32);
   CAPTURE(name_of(dtype));
   const auto number_at = [&](int rank, std::int64_t index) { return value_at(rank, index, ReduceOp::sum, dtype); };
   for (std::int64_t index = 0; index < 10000; ++index) {
@@ -106,6 +106,9 @@ TEST_CASE("allreduce_bench: sums are exact in any order, and ranks and parts dif
     REQUIRE(forwards == backwards);
     REQUIRE(forwards == reduced_at(64, index, ReduceOp::sum, dtype));
     for (int rank = 1; rank < 64; ++rank) REQUIRE(number_at(0, index) != number_at(rank, index));
+    // Nor is a sum that of other ranks.
+    REQUIRE(reduced_at(3, index, ReduceOp::sum, dtype) != 3.0 * number_at(1, index));
+    REQUIRE(reduced_at(4, index, ReduceOp::sum, dtype) != 2.0 * (number_at(0, index) + number_at(3, index)));
   }
   for (const std::int64_t distance : {1, 2, 5, 64, 1024, 4096, 8192}) {
     std::int64_t equal = 0;
@@ -131,6 +134,21 @@ TEST_CASE("allreduce_bench: each wrong element is counted") {
   fill_with_wrong_values(tensor);
   CHECK(count_wrong(tensor, std::vector<ExpectedPart>{{ExpectedPart::kReduction, 0, kCount}}, 4, op) == kCount);
   CHECK_THROWS_AS(count_wrong(tensor, std::vector<ExpectedPart>{{3, 0, kCount - 1}}, 4, op), Error);
+}
+
+TEST_CASE("allreduce_bench: averages that no dtype has are rounded once") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::f16, DType::bf16);
+  const int ranks = GENERATE(3, 5, 7);
+  CAPTURE(name_of(dtype), ranks);
+  const std::vector<ExpectedPart> average{{ExpectedPart::kReduction, 0, 5000}};
+  std::vector<std::int64_t> wrong(static_cast<std::size_t>(ranks));
+  comm::run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+    const Tensor tensor = Tensor::empty({5000}, {.dtype = dtype});
+    fill_input(tensor, group.rank(), ReduceOp::average);
+    group.all_reduce(Out(tensor), ReduceOp::average);
+    wrong[static_cast<std::size_t>(group.rank())] = count_wrong(tensor, average, ranks, ReduceOp::average);
+  });
+  CHECK(wrong == std::vector<std::int64_t>(wrong.size()));
 }
 
 TEST_CASE("allreduce_bench: collectives of threads give what is expected, and a planted fault is seen") {

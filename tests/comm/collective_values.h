@@ -20,10 +20,11 @@ inline std::int64_t period_of(DType dtype) {
   }
 }
 
-/// Different on each rank at one place, and on one rank at all places less than a period apart: no two blocks are
-/// alike.
-inline double value_at(int rank, std::int64_t index, DType dtype) {
-  return static_cast<double>((rank * 7919 + index * 13) % period_of(dtype));
+/// Different on each rank at one place, and on one rank at all places less than a period apart. By cubes of ranks, so
+/// that a sum with one rank's numbers twice and another's left out is not the right one, nor an average that of one
+/// rank.
+inline double value_at(std::int64_t rank, std::int64_t index, DType dtype) {
+  return static_cast<double>((rank * rank * rank * 7919 + index * 13) % period_of(dtype));
 }
 
 /// Of products: powers of two, few of which are not 1.

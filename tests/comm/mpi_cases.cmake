@@ -75,10 +75,12 @@ endforeach()
 set(TANDEM_MPI_TEST_SECONDS ${usual_seconds})
 
 if(NOT TANDEM_SANITIZE AND NOT TANDEM_CUDA_IS_SIMULATED)  # whose memory is several times as much
-  set(TANDEM_MPI_TEST_SECONDS 900)
+  set(TANDEM_MPI_TEST_SECONDS 1800)
   tandem_mpi_test(NAME "comm: more bytes than an int counts" RANKS 2 COMMAND $<TARGET_FILE:tandem_comm_mpi_tests> "[.huge]")
   set(TANDEM_MPI_TEST_SECONDS ${usual_seconds})
-  set_tests_properties("comm: more bytes than an int counts" PROPERTIES LABELS long RUN_SERIAL ON TIMEOUT 1000)
+  set_tests_properties("comm: more bytes than an int counts" PROPERTIES LABELS long RUN_SERIAL ON TIMEOUT 1900)
+  # On a busy machine Open MPI's MPI_Ireduce took more than 100 s.
+  set_property(TEST "comm: more bytes than an int counts" APPEND PROPERTY ENVIRONMENT TANDEM_COMM_TIMEOUT=600)
 endif()
 
 # tandem_hang_case(NAME BACKEND LABELS... ARGS...): who is named where a rank does not do its part.
@@ -136,7 +138,7 @@ tandem_mpi_test(NAME "comm: where MPI takes calls of one thread at a time a prog
   COMMAND $<TARGET_FILE:tandem_comm_few_threads_program>
   EXPECT 2 1 "^error: progress thread: backend native: MPI takes calls of one thread at a time .level 2. MPI_THREAD_MULTIPLE is 3.. choose progress poll$")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
-  EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
+  EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2: choose auto, mpi(,| or) native")
 # Ranks that may not read each other's memory; nor may MPI then.
 tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
   COMMAND ${exits} refused

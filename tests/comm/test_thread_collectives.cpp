@@ -41,6 +41,51 @@ class SwappingBackend final : public Backend {
 
 constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 32};
 
+/// Of four ranks' sums of f64: adds what the first and the last bring twice, and leaves the middle ones' out.
+class RepeatingBackend final : public Backend {
+ public:
+  explicit RepeatingBackend(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  std::string_view name() const override { return "repeating"; }
+  Place place() const override { return backend_->place(); }
+  std::unique_ptr<Work> start(const Collective& collective) override { return backend_->start(collective); }
+  void run(const Collective& collective) override {
+    const bool repeats = collective.kind == CollectiveKind::all_reduce && collective.dtype == DType::f64 &&
+                         collective.op == ReduceOp::sum;
+    if (!repeats) return backend_->run(collective);
+    std::vector<double> all(static_cast<std::size_t>(4 * collective.count()));
+    Collective gather = collective, sum = collective;
+    gather.kind = CollectiveKind::all_gather;
+    gather.counts.assign(4, collective.count());
+    gather.output = all.data();
+    backend_->run(gather);
+    sum.input = all.data() + (place().rank < 2 ? 0 : 3) * collective.count();
+    backend_->run(sum);
+  }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("not here"); }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+};
+
+/// What the checks say of ranks that send messages through a faulty backend.
+template <typename Faulty>
+std::vector<std::string> faults_of(int ranks) {
+  const ThreadNetwork network;
+  const std::vector<int> one_host(static_cast<std::size_t>(ranks), 0);
+  std::vector<std::string> faults(one_host.size());
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto backend =
+          make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), {.shared_memory = false});
+      ProcessGroup group(std::make_unique<Faulty>(std::move(backend)));
+      faults[static_cast<std::size_t>(rank)] = fault_of_all_collectives(group, 101);
+    });
+  }
+  threads.clear();
+  return faults;
+}
+
 /// Runs `check` on all ranks, which read each other's memory, share a window, or exchange messages alone, and compares
 /// what each returns with "".
 void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& check) {
@@ -89,23 +134,11 @@ TEST_CASE("one rank has every collective to itself") {
   }
 }
 
-TEST_CASE("the checks of collectives see two ranks' blocks that change places") {
-  constexpr int kRanks = 8;
-  const ThreadNetwork network;
-  const std::vector<int> one_host(kRanks, 0);
-  std::vector<std::string> faults(kRanks);
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      threads.emplace_back([&, rank] {
-        auto backend =
-            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), {.shared_memory = false});
-        ProcessGroup group(std::make_unique<SwappingBackend>(std::move(backend)));
-        faults[static_cast<std::size_t>(rank)] = fault_of_all_collectives(group, 101);
-      });
-    }
-  }
-  for (const std::string& fault : faults) CHECK_THAT(fault, ContainsText("all_gather of f64[8, 101]: element 0 is"));
+TEST_CASE("the checks of collectives see two ranks' blocks that change places, and what is added twice") {
+  for (const std::string& fault : faults_of<SwappingBackend>(8))
+    CHECK_THAT(fault, ContainsText("all_gather of f64[8, 101]: element 0 is"));
+  for (const std::string& fault : faults_of<RepeatingBackend>(4))
+    CHECK_THAT(fault, ContainsText("all_reduce sum of f64[101]: element 0 is"));
 }
 
 TEST_CASE("threads: groups of some ranks work at the same time, and have their own numbers") {
