@@ -478,7 +478,6 @@ GRAPH_MUTATIONS = [
     # 11, memory that is taken within a recording belongs to the graph, and other memory is freed behind it
     ("core/cuda/allocator_cuda.cpp", "if (may_free_now(block)) return free_now(block, streams);", "if (may_free_now(block) || bytes > 0) return free_now(block, streams);"),
     ("core/cuda/work_graph_cuda.cpp", "  recording.require_own_memory();\n", ""),
-    ("core/cuda/recording_cuda.cpp", "return innermost != nullptr && is_captured(stream) ? &innermost->counters_[stream] : nullptr;", "return nullptr;"),
     ("core/cuda/allocator_cuda.cpp", "    if (is_recording()) return;  // it waits\n", ""),
     ("core/cuda/pinned_allocator_cuda.cpp", "    require_no_recording(\"taking pinned memory\");\n", ""),
     # 12, clipping is a factor on the device
