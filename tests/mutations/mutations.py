@@ -427,7 +427,6 @@ GRAPH_MUTATIONS = [
     ("optim/optimizer_replay.cpp", "  freeze_due_groups();  // a group", "  // a group"),
     ("optim/optimizer_replay.cpp", "for (std::size_t i = 0; i < states_.size(); ++i) states_[i].step = before.steps[i];", ""),
     ("optim/optimizer_replay.cpp", "    kept_[row].counts.steps = before.steps_there[row];\n", "    (void)row;\n"),
-    ("optim/optimizer_replay.cpp", "while (unsettled_.size() > before.unsettled) unsettled_.pop_back();", ""),
     ("train/recorded_work.cpp", "    abandon_launch();\n", ""),
     ("train/step_graph.cpp", "  random_state_->set_step(step_before_);\n}\n\nvoid StepGraph::prepare_launch", "}\n\nvoid StepGraph::prepare_launch"),
     ("train/step_graph.cpp", "  random_state_->set_step(step_before_);  // the launch", "  // the launch"),
@@ -479,8 +478,6 @@ GRAPH_MUTATIONS = [
     # 11, memory that is taken within a recording belongs to the graph, and other memory is freed behind it
     ("core/cuda/allocator_cuda.cpp", "if (may_free_now(block)) return free_now(block, streams);", "if (may_free_now(block) || bytes > 0) return free_now(block, streams);"),
     ("core/cuda/work_graph_cuda.cpp", "  recording.require_own_memory();\n", ""),
-    ("core/cuda/recording_cuda.cpp", "return !is_kept(block) && (innermost", "return (innermost"),
-    ("core/cuda/recording_cuda.cpp", "return innermost != nullptr && is_captured(stream) ? &innermost->counters_[stream] : nullptr;", "return nullptr;"),
     ("core/cuda/allocator_cuda.cpp", "    if (is_recording()) return;  // it waits\n", ""),
     ("core/cuda/pinned_allocator_cuda.cpp", "    require_no_recording(\"taking pinned memory\");\n", ""),
     # 12, clipping is a factor on the device

@@ -340,6 +340,39 @@ TEST_CASE("a loss that keeps a tensor of the recording is told, and no step is c
   }
 }
 
+TEST_CASE("a batch of as many images of another size is no launch, and the graph is gone on with behind it",
+          "[cuda][trainer]") {
+  if (!has_gpu()) return;
+  std::vector<Values> states;
+  for (const CudaGraph mode : {CudaGraph::off, CudaGraph::on}) {
+    layers::Initializer initializer(3);
+    layers::Sequential model;
+    model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
+    model.add<layers::GlobalAvgPool2d>();
+    model.add<layers::Flatten>();
+    model.add<layers::Linear>({.in = 8, .out = Setup::kClasses}, initializer);
+    model.to(kGpu);
+    const auto optimizer = optim::make_optimizer(model.parameters(), {.name = "sgd", .lr = 0.1});
+    train::StepGraph graph(model, *optimizer, std::make_shared<layers::RandomState>(1), mode);
+    std::vector<bool> launched;
+    for (const std::int64_t side : {8, 8, 8, 8, 12, 8}) {
+      const Tensor images = Tensor::full({4, 3, side, side}, 0.1 * static_cast<double>(launched.size()),
+                                         {.layout = Layout::channels_last, .device = kGpu});
+      const Tensor labels = Tensor::zeros({4}, {.dtype = DType::i64, .device = kGpu});
+      const data::Batch batch{
+          .tensors = {images, labels}, .images = images, .labels = labels, .local_count = 4, .global_count = 4};
+      launched.push_back(graph.take(batch, [&](const data::Batch& given) {
+        optimizer->zero_grad();
+        autograd::backward(autograd::softmax_cross_entropy(model(given.images), given.labels));
+        optimizer->step();
+      }));
+    }
+    if (mode == CudaGraph::on) CHECK(launched == std::vector<bool>{false, false, true, true, false, true});
+    states.push_back(values_of(model.state_dict()));
+  }
+  CHECK(states[0] == states[1]);
+}
+
 TEST_CASE("a label outside of the classes is named also where steps are launches", "[cuda][trainer]") {
   if (!has_gpu()) return;
   Run run({}, CudaGraph::on);
