@@ -42,8 +42,8 @@ std::string read_measured_file(const std::string& path, const MeasuredFormat& fo
     const Json& stated = json.at("version");
     require(stated.is_number_integer(), "its version is {}", stated.dump());
     const auto version = stated.get<std::int64_t>();
-    require(version == format.version, "version {} of the format, this is for {}; measure anew", version,
-            format.version);
+    require(version == format.version, "version {} of the format, this is for {}; {}", version, format.version,
+            version < format.version ? "measure anew" : "name another file, as no older program replaces it");
     read(json);
   } catch (const Error& error) {
     const std::string_view reason = error.what();

@@ -52,8 +52,11 @@ void check_comm_costs(const Settings& s) {
     return require(problem.empty(), "--comm-costs {}", problem);
   }
   check_writable("--comm-costs", s.comm_costs);
-  require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
-          "--comm-costs {}: holds something else, which --tune-comm would replace: name another file", s.comm_costs);
+  require(
+      s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
+      "--comm-costs {}: holds something else, which --tune-comm would replace, or is of a newer program: name another "
+      "file",
+      s.comm_costs);
 }
 
 /// What is wrong with the places that a run writes to. For rank 0.

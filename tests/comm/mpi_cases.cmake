@@ -59,7 +59,7 @@ endforeach()
 set(usual_seconds ${TANDEM_MPI_TEST_SECONDS})
 foreach(ranks 1 2 3 4 5 6 7 8)
   set(command $<TARGET_FILE:tandem_comm_mpi_tests>)
-  if(ranks GREATER 5)  # several ranks a core
+  if(ranks GREATER 5 OR (TANDEM_SANITIZE AND ranks GREATER 1))  # several ranks a core, or slow ones
     set(TANDEM_MPI_TEST_SECONDS 800)
   endif()
   tandem_mpi_test(NAME "comm: all collectives on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "~[cuda]~[.]")

@@ -68,7 +68,8 @@ TEST_CASE("files of message costs that are others, old or damaged are named, and
   };
   for (const char* text : {"", "[]", "{}", "root:x:0:0:"}) check(text, "not a file of message costs");
   check(good.dump().substr(0, good.dump().size() / 2), "damaged");
-  check(changed("/version", 2), "version 2 of the format, this is for 1; measure anew");
+  check(changed("/version", 0), "version 0 of the format, this is for 1; measure anew");
+  check(changed("/version", 2), "version 2 of the format, this is for 1; name another file");
   CHECK(!train::can_hold_message_costs(path));  // a newer program's is left alone
   CHECK_THAT(error_of([&] { train::save_message_costs(path, "two", {}); }), ContainsText("name another file"));
   check(changed("/groups", 3), "'groups' is no list");
