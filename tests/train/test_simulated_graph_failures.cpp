@@ -7,6 +7,7 @@
 #include "tandem/layers/mode_scope.h"
 #include "tandem/simulator/settings.h"
 #include "tandem/train/evaluation_graph.h"
+#include "tandem/train/progress_format.h"
 #include "tandem/train/step_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
