@@ -8,6 +8,7 @@
 #include "tandem/simulator/settings.h"
 #include "tandem/train/evaluation_graph.h"
 #include "tandem/train/progress_format.h"
+#include "tandem/train/state_copy.h"
 #include "tandem/train/step_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -268,8 +269,7 @@ TEST_CASE("a run that a launch without memory has ended goes on from an earlier 
     NamedTensors state;
     train::TrainObserver observer;
     observer.progress = [&](const train::Progress&) {
-      if (run.trainer->steps_done() == 4)
-        for (const auto& [name, tensor] : run.trainer->state_dict()) state.emplace_back(name, tensor.clone());
+      if (run.trainer->steps_done() == 4) state = train::clones_of(run.trainer->state_dict());
       if (run.trainer->steps_done() != 7) return;
       allocator_for(kGpu).release_cached();
       simulator::fail_allocation(tries, 2);
