@@ -232,7 +232,8 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
           "or i64",
           name_of(options.dtype));
   options.op = chosen("op", texts.op, kOps);
-  require(options.op != ReduceOp::average || is_floating(options.dtype),
+  const bool reduces = std::ranges::any_of(options.collectives, &BenchCollective::reduces);
+  require(options.op != ReduceOp::average || is_floating(options.dtype) || !reduces,
           "--op average: needs a floating --dtype, not {}", name_of(options.dtype));
   require(options.op != ReduceOp::average || !options.has_virtual_clock(),
           "--op average: --simulate without mpirun follows schedules, which divide nothing; choose sum");

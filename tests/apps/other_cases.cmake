@@ -106,6 +106,10 @@ app_case(PROGRAM allreduce_bench NAME "a file in no folder" EXIT 2
 app_case(PROGRAM allreduce_bench NAME "a file without a name" EXIT 2 ERR "--svg" ARGS --svg "")
 app_case(PROGRAM allreduce_bench NAME "all collectives on one rank" COLUMNS 80 OUT "all_gather f32, 1 ranks" "barrier, 1 ranks"
   ARGS --backends self --collective all --max-bytes 64 --rounds 1)
+app_case(PROGRAM allreduce_bench NAME "an average of whole numbers" EXIT 2 ERR "--op average: needs a floating --dtype, not i32"
+  ARGS --collective all_gather,reduce --op average --dtype i32)
+app_case(PROGRAM allreduce_bench NAME "no average of whole numbers" OUT "all_gather i32, 1 ranks"
+  ARGS --backends self --collective all_gather --op average --dtype i32 --max-bytes 64 --rounds 1)
 # Ranks that are threads.
 app_case(PROGRAM allreduce_bench NAME "ranks in one process" OUT "all_reduce sum f32, 3 ranks" "threads, shared" "of the" "all_to_all_rows f32, 3 ranks"
   "barrier, 3 ranks" ARGS --replicas 3 --collective all --roofline --max-bytes 300000 --factor 250 --rounds 1)
