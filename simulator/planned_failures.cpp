@@ -24,7 +24,7 @@ class Plan {
   std::int64_t calls_until_failure_ = 0, failures_ = 0;
 };
 
-Plan allocations, host_allocations, instantiations;
+thread_local Plan allocations, host_allocations, instantiations;
 
 }  // namespace
 

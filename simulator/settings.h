@@ -48,10 +48,11 @@ struct Settings {
 /// A value that is none of these throws std::runtime_error.
 Settings& settings();
 
-/// Lets `times` tries to take device memory fail, the first of them the `nth` from now on (1: the next one); 0 or less:
-/// none. A graph that has memory takes it at its upload, or at a launch, where it has none or has some for another
-/// stream: that is one try. Who tries again meets the next one: of Tandem, an allocation fails with 4 of them, one that
-/// is captured with 1, a graph's upload or launch with 2.
+/// Lets `times` tries of this thread to take device memory fail, the first of them the `nth` from now on (1: the next
+/// one); 0 or less: none. Tries of other threads, as of those that load batches, do not count. A graph that has memory
+/// takes it at its upload, or at a launch, where it has none or has some for another stream: that is one try. Who tries
+/// again meets the next one: of Tandem, an allocation fails with 4 of them, one that is captured with 1, a graph's
+/// upload or launch with 2.
 void fail_allocation(std::int64_t nth, std::int64_t times = 1);
 /// The same of page-locked memory of the host, for which Tandem tries once.
 void fail_host_allocation(std::int64_t nth, std::int64_t times = 1);

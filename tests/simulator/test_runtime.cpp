@@ -139,6 +139,25 @@ TEST_CASE("the n-th allocation fails on request") {
   }
 }
 
+TEST_CASE("tries of another thread neither fail nor count where this one's are to") {
+  const auto take = [] {
+    void* block = nullptr;
+    const cudaError_t status = cudaMalloc(&block, 1000);
+    cudaGetLastError();
+    TANDEM_CHECK_CUDA(cudaFree(block));
+    return status;
+  };
+  simulator::fail_allocation(2);
+  std::vector<cudaError_t> others;
+  std::thread([&] {
+    for (int i = 0; i < 4; ++i) others.push_back(take());
+  }).join();
+  CHECK(others == std::vector<cudaError_t>(4, cudaSuccess));
+  CHECK(take() == cudaSuccess);
+  CHECK(take() == cudaErrorMemoryAllocation);
+  CHECK(take() == cudaSuccess);
+}
+
 TEST_CASE("as many tries as wanted fail one after another, and none without a number") {
   const auto failing = [](std::int64_t nth, std::int64_t times) {
     simulator::fail_allocation(nth, times);
