@@ -36,6 +36,7 @@ NamedTensors run(const CaseFile& file) {
   if (kind == "model") return run_model(file);
   if (kind == "views") return run_views(file);
   if (kind == "whitening") return run_whitening(file);
+  if (kind == "single_steps") return run_single_steps(file);
   require(kind == "training", "unknown kind of parity case '{}'", kind);
   return run_training(file);
 }

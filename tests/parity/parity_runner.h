@@ -48,6 +48,11 @@ NamedTensors run_model(const CaseFile& file);
 /// With "lookahead" as above, these are the slow ones.
 NamedTensors run_training(const CaseFile& file);
 
+/// {"kind": "single_steps", ...}: each step begins with what PyTorch has before it, of <stem>.states.safetensors:
+/// "model.<name>", "optimizer.<name>" and "lookahead.<name>", a row for each step. Gives "losses": of the first batch,
+/// and of each further one behind the step before it.
+NamedTensors run_single_steps(const CaseFile& file);
+
 /// {"kind": "views", "model", "views", "share"}: the logits of test-time augmentation; weights as above.
 NamedTensors run_views(const CaseFile& file);
 

@@ -8,6 +8,9 @@ Truth is PyTorch's f64 run. In f64 each loss must be within LOSS_LIMIT of it, re
 thousands on its way, in PyTorch as here, so that losses, weights and buffers are held to how far PyTorch's own f32 runs stray (model_cases.py).
 Of muon and hiverge the first losses are held to FIRST_LIMIT as well; then turns of a quarter of a weight each part PyTorch's own runs in f32
 by a tenth of the loss.
+So 50 steps of each are also taken one by one, in f32: each begins with weights, buffers, momentum and slow weights of PyTorch's f64 run, and the
+loss of the next batch behind it must be within STEP_LIMIT of PyTorch's, half of them within MEDIAN_STEP_LIMIT. (Where rounding decides which
+of a window's pixels is the largest, a gradient takes another way: one such turn moved a loss by 3e-5.)
 Batches are of the classes of drawn patterns, so that losses fall. The schedules of 476, 200, 243 and 970 steps are done in so many.
 """
 
@@ -19,6 +22,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from case import Case
 from model_cases import NUMPY, state_arrays, stray_shares
 from optimizer_cases import Lookahead
 from torch_models import make_model
@@ -27,6 +31,7 @@ from training_cases import TrainingCase, pooled
 
 BATCH, LOSS_LIMIT = 64, 1e-10
 FIRST_STEPS, FIRST_LIMIT = 5, 1e-5
+STEP_LIMIT, MEDIAN_STEP_LIMIT = 1e-4, 1e-6
 AIRBENCH = dict(name="airbench94", image_size=32, width=0.25)
 UNIT_HEAD = dict(AIRBENCH, unit_head=True)
 HIVERGE = dict(UNIT_HEAD, activation="silu", norm_momentum=0.4434)
@@ -208,7 +213,7 @@ def batches(seed, steps):
     return images.astype(np.float32), labels
 
 
-def run(recipe, twin, images, labels, groups):
+def run(recipe, twin, images, labels, groups, before_step=lambda model, parameters, optimizer, lookahead: None):
     model = copy.deepcopy(twin).train()
     names, parameters = zip(*model.named_parameters())
     stepper = make_optimizer(list(parameters), {**recipe.optimizer, "groups": groups}, {"name": "constant"})
@@ -223,6 +228,7 @@ def run(recipe, twin, images, labels, groups):
             parameters[index].requires_grad = False
         for options, rate, schedule in zip(stepper.optimizer.param_groups, rates, schedules):
             options["lr"] = rate * factor_of(schedule, step)
+        before_step(model, parameters, stepper.optimizer, lookahead)
         stepper.zero_grad()
         loss = functional.cross_entropy(model(images[step]), labels[step], label_smoothing=recipe.smoothing)
         loss.backward()
@@ -246,19 +252,52 @@ def factor_of(schedule, step):
     return factor_of(schedule["next"], step - schedule["duration"])
 
 
-def make_case(recipe, twin, dtype, conv_impl, images, labels, expect):
+class States:
+    """What a run has before each of its steps, a row for each: "model.<name>", "lookahead.<name>", and "optimizer.<parameter>.step" and
+    "optimizer.<parameter>.momentum_buffer", of which those before the first step, where there are none, are zeros."""
+
+    def __init__(self):
+        self.rows, self.counts = {}, {}
+
+    def add(self, model, parameters, optimizer, lookahead):
+        for name, value in model.state_dict().items():
+            self.add_row(f"model.{name}", value)
+        for index, parameter in enumerate(parameters):
+            if not parameter.requires_grad and index not in self.counts:
+                continue  # never trained
+            buffer = optimizer.state[parameter].get("momentum_buffer") if parameter in optimizer.state else None
+            self.add_row(f"optimizer.{index}.momentum_buffer", torch.zeros_like(parameter) if buffer is None else buffer)
+            steps = self.counts.get(index, 0)
+            self.add_row(f"optimizer.{index}.step", torch.tensor(steps))
+            self.counts[index] = steps + parameter.requires_grad
+        if lookahead:
+            names = [name for name, value in model.state_dict().items() if value.is_floating_point()]
+            for name, slow in zip(names, lookahead.slow):
+                self.add_row(f"lookahead.{name}", slow)
+
+    def add_row(self, name, value):
+        value = value.detach()
+        self.rows.setdefault(name, []).append((value.float() if value.is_floating_point() else value).clone().numpy())
+
+    def tensors(self):
+        return {name: np.stack(rows) for name, rows in self.rows.items()}
+
+
+def make_case(recipe, twin, dtype, conv_impl, images, labels, expect, states=None):
+    """A training, or the single steps from `states`."""
     groups = recipe.groups_of([name for name, _ in twin.named_parameters()])
-    return TrainingCase(
-        f"recipe.{recipe.name}.{dtype}",
+    kind, name, case_type = ("training", dtype, TrainingCase) if states is None else ("single_steps", f"steps.{dtype}", Case)
+    return case_type(
+        f"recipe.{recipe.name}.{name}",
         {
-            "kind": "training",
+            "kind": kind,
             "model": {**recipe.model, "conv_impl": conv_impl},
             "optimizer": {**recipe.optimizer, "groups": groups},
             **recipe.begin(),
         },
         {"images": images.astype(NUMPY[dtype]), "labels": labels},
         expect,
-        {"weights": state_arrays(twin, dtype)},
+        {"weights": state_arrays(twin, dtype), **({"states": states.tensors()} if states else {})},
     )
 
 
@@ -298,9 +337,25 @@ def recipe_cases(recipe):
         yield make_case(recipe, twin, dtype, conv_impl, images, labels, judge(dtype))
 
 
+def single_step_case(recipe):
+    twin = build(recipe.model, 7)
+    images, labels = batches(7, recipe.steps)
+    groups, states = recipe.groups_of([name for name, _ in twin.named_parameters()]), States()
+    truth = run(recipe, twin, torch.from_numpy(images).double(), torch.from_numpy(labels), groups, states.add)
+
+    def expect(result):
+        off = losses_off(result, truth)
+        yield "a loss behind a step", np.max(off) / STEP_LIMIT, None
+        yield "the median of losses behind a step", np.median(off) / MEDIAN_STEP_LIMIT, None
+
+    return make_case(recipe, twin, "f32", "onednn", images, labels, expect, states)
+
+
 def cases():
     for recipe in RECIPES:
         yield from recipe_cases(recipe)
+    for make in (airbench94, muon, hiverge, bag_of_tricks):
+        yield single_step_case(make(50))
 
 
 def short_cases(recipes):

@@ -6,7 +6,10 @@
 #include "tandem/optim/ema.h"
 #include "tests/parity/parity_runner.h"
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace tandem::parity {
 
@@ -48,43 +51,94 @@ NamedTensors run_model(const CaseFile& file) {
   return results;
 }
 
-NamedTensors run_training(const CaseFile& file) {
-  const json& o = file.description;
-  const auto model = load_model(file);
-  const std::vector<Tensor> parameters = model->parameters();
-  const auto optimizer = make_optimizer(o.at("optimizer"), parameters);
-  add_groups(o.at("optimizer"), *optimizer);
-  const auto schedule = make_schedule(o.at("schedule"));
-  const double clip_norm = o.at("clip_norm"), label_smoothing = o.at("label_smoothing");
-  const Tensor images = file.at("images"), labels = file.at("labels");
+namespace {
 
+/// A network, what trains it, and its batches.
+struct Training {
+  std::unique_ptr<layers::Module> model;
+  std::vector<Tensor> parameters;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<optim::Schedule> schedule;
   std::optional<optim::Lookahead> lookahead;
-  if (o.contains("lookahead")) lookahead.emplace(model->state_dict(), *optimizer, lookahead_options(o.at("lookahead")));
-
   std::optional<optim::ExponentialMovingAverage> ema;
-  if (o.contains("ema")) {
+  Tensor images, labels;
+  double clip_norm, label_smoothing;
+
+  explicit Training(const CaseFile& file)
+      : model(load_model(file)),
+        parameters(model->parameters()),
+        optimizer(make_optimizer(file.description.at("optimizer"), parameters)),
+        schedule(make_schedule(file.description.at("schedule"))),
+        images(file.at("images")),
+        labels(file.at("labels")),
+        clip_norm(file.description.at("clip_norm")),
+        label_smoothing(file.description.at("label_smoothing")) {
+    const json& o = file.description;
+    add_groups(o.at("optimizer"), *optimizer);
+    if (o.contains("lookahead"))
+      lookahead.emplace(model->state_dict(), *optimizer, lookahead_options(o.at("lookahead")));
+    if (!o.contains("ema")) return;
     const json& of_average = o.at("ema");
     ema.emplace(model->state_dict(), of_average.at("decay"),
                 optim::AverageOptions{.every = of_average.at("every"), .warms_up = of_average.at("warms_up")});
   }
 
-  std::vector<double> losses;
-  for (std::int64_t step = 0; step < images.size(0); ++step) {
+  std::int64_t steps() const { return images.size(0); }
+
+  Tensor loss_of(std::int64_t step) const {
+    const Tensor logits = (*model)(images.select(0, step));
+    return autograd::softmax_cross_entropy(logits, labels.select(0, step).contiguous(), label_smoothing);
+  }
+
+  /// Returns the loss before the step.
+  double take_step(std::int64_t step) {
     optimizer->zero_grad();
     optimizer->begin_step(step);
-    const Tensor logits = (*model)(images.select(0, step));
-    const Tensor loss = autograd::softmax_cross_entropy(logits, labels.select(0, step).contiguous(), label_smoothing);
+    const Tensor loss = loss_of(step);
     autograd::backward(loss);
     if (clip_norm > 0) optim::clip_grad_norm(parameters, clip_norm);
     optimizer->set_lr_factor(schedule->lr_factor(static_cast<double>(step)));
     optimizer->step();
-    if (lookahead) lookahead->after_step(step + 1, images.size(0));
+    if (lookahead) lookahead->after_step(step + 1, steps());
     if (ema) ema->update();
-    losses.push_back(loss.item());
+    return loss.item();
   }
-  if (lookahead) lookahead->finish();
-  layers::write_safetensors(file.stem + ".trained.safetensors", ema ? ema->averages() : model->state_dict());
-  return {{"losses", Tensor::from(losses, {images.size(0)})}};
+};
+
+/// Of the tensors "<kind>.<name>" the `step`-th, by their names.
+NamedTensors recorded(const NamedTensors& states, const std::string& kind, std::int64_t step) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : states)
+    if (name.starts_with(kind + "."))
+      result.emplace_back(name.substr(kind.size() + 1), tensor.select(0, step).contiguous());
+  return result;
+}
+
+}  // namespace
+
+NamedTensors run_training(const CaseFile& file) {
+  Training training(file);
+  std::vector<double> losses;
+  for (std::int64_t step = 0; step < training.steps(); ++step) losses.push_back(training.take_step(step));
+  if (training.lookahead) training.lookahead->finish();
+  layers::write_safetensors(file.stem + ".trained.safetensors",
+                            training.ema ? training.ema->averages() : training.model->state_dict());
+  return {{"losses", Tensor::from(losses, {training.steps()})}};
+}
+
+NamedTensors run_single_steps(const CaseFile& file) {
+  Training training(file);
+  const NamedTensors states = layers::read_safetensors(file.stem + ".states.safetensors").tensors;
+  std::vector<double> losses{training.take_step(0)};
+  losses.push_back(training.loss_of(1).item());
+  for (std::int64_t step = 1; step + 1 < training.steps(); ++step) {
+    training.model->load_state_dict(recorded(states, "model", step));
+    training.optimizer->load_state_dict(recorded(states, "optimizer", step));
+    if (training.lookahead) training.lookahead->load(recorded(states, "lookahead", step), step);
+    training.take_step(step);
+    losses.push_back(training.loss_of(step + 1).item());
+  }
+  return {{"losses", Tensor::from(losses, {training.steps()})}};
 }
 
 }  // namespace tandem::parity
