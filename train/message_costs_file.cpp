@@ -1,5 +1,6 @@
 // The file is JSON: {"format", "version", "groups": [{"key", "start", "overhead", "shared_cores", "within_host",
-// "between_hosts", "combine"}]}; each of the last three is a curve, [[bytes, seconds], ...].
+// "between_hosts", "combine", "corrections"}]}; each of the three before the last is a curve, [[bytes, seconds], ...],
+// and a correction {"algorithm", "ranks", "hosts", "points": [[bytes, factor], ...]}. Older files have no corrections.
 #include "tandem/train/message_costs_file.h"
 
 #include "tandem/comm/launch/host_cores.h"
@@ -46,6 +47,15 @@ Json to_json(const std::string& key, const MessageCosts& costs) {
     for (const CostPoint& point : (costs.*curve.member).points()) points.push_back({point.bytes, point.seconds});
     json[curve.name] = points;
   }
+  Json& corrections = json["corrections"] = Json::array();
+  for (const comm::Correction& correction : costs.corrections) {
+    Json points = Json::array();
+    for (const auto& [bytes, factor] : correction.points) points.push_back({bytes, factor});
+    corrections.push_back({{"algorithm", correction.algorithm},
+                           {"ranks", correction.ranks},
+                           {"hosts", correction.hosts},
+                           {"points", points}});
+  }
   return json;
 }
 
@@ -56,23 +66,39 @@ std::int64_t whole_number(const Json& json, std::int64_t most) {
   return json.get<std::int64_t>();
 }
 
+/// [[bytes, number], ...] as a list of `Point`.
+template <typename Point>
+std::vector<Point> points_of(const Json& json, const char* name) {
+  std::vector<Point> points;
+  for (const Json& point : json) {
+    require(point.size() == 2, "'{}' has a point {}", name, point.dump());
+    points.push_back({whole_number(point.at(0), std::numeric_limits<std::int64_t>::max()), point.at(1).get<double>()});
+  }
+  return points;
+}
+
+comm::Correction correction_of(const Json& json) {
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  return {.algorithm = json.at("algorithm").get<std::string>(),
+          .ranks = static_cast<int>(whole_number(json.at("ranks"), kMostRanks)),
+          .hosts = static_cast<int>(whole_number(json.at("hosts"), kMostRanks)),
+          .points = points_of<comm::CorrectionPoint>(json.at("points"), "corrections")};
+}
+
 MessageCosts from_json(const Json& json) {
   constexpr std::int64_t kMostCores = 1 << 20;
   MessageCosts costs;
   costs.start = json.at("start").get<double>();
   costs.overhead = json.at("overhead").get<double>();
   costs.shared_cores = static_cast<int>(whole_number(json.at("shared_cores"), kMostCores));
-  comm::check_costs(costs);
   for (const Curve& curve : kCurves) {
-    std::vector<CostPoint> points;
-    for (const Json& point : json.at(curve.name)) {
-      require(point.size() == 2, "'{}' has a point {}", curve.name, point.dump());
-      points.push_back(
-          {whole_number(point.at(0), std::numeric_limits<std::int64_t>::max()), point.at(1).get<double>()});
-    }
+    std::vector<CostPoint> points = points_of<CostPoint>(json.at(curve.name), curve.name);
     require(!points.empty(), "'{}' has no points", curve.name);
     costs.*curve.member = CostCurve(std::move(points));
   }
+  if (json.contains("corrections"))
+    for (const Json& correction : json.at("corrections")) costs.corrections.push_back(correction_of(correction));
+  comm::check_costs(costs);
   return costs;
 }
 

@@ -56,6 +56,7 @@ void check_costs(const MessageCosts& costs) {
   require(is_time(costs.start), "message costs: a collective starts in {} s", costs.start);
   require(is_time(costs.overhead), "message costs: a message keeps a rank busy for {} s", costs.overhead);
   require(costs.shared_cores >= 0, "message costs: ranks share {} cores", costs.shared_cores);
+  for (const Correction& correction : costs.corrections) check_correction(correction);
 }
 
 MessageCosts usual_message_costs() {
@@ -72,35 +73,58 @@ std::string to_text(const MessageCosts& costs) {
     text += fmt::format(" {}", (costs.*curve).points().size());
     for (const CostPoint& point : (costs.*curve).points()) text += fmt::format(" {} {}", point.bytes, point.seconds);
   }
+  text += fmt::format(" {}", costs.corrections.size());
+  for (const Correction& correction : costs.corrections) {
+    text +=
+        fmt::format(" {} {} {} {}", correction.algorithm, correction.ranks, correction.hosts, correction.points.size());
+    for (const auto& [bytes, factor] : correction.points) text += fmt::format(" {} {}", bytes, factor);
+  }
   return text;
 }
 
 MessageCosts message_costs_from_text(std::string_view text) {
   std::size_t at = 0;
+  const auto next_word = [&] {
+    const std::size_t begin = at, end = std::min(text.find(' ', at), text.size());
+    at = std::min(end + 1, text.size());
+    return text.substr(begin, end - begin);
+  };
   const auto read = [&]<typename T>(T& number) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::optional<T> value = at < end ? parse_number<T>(text.substr(at, end - at)) : std::nullopt;
+    const std::optional<T> value = parse_number<T>(next_word());
     require(value.has_value(), "'{}' are no message costs", text);
     number = *value;
-    at = std::min(end + 1, text.size());
+  };
+  const auto read_count = [&] {
+    std::size_t count = 0;
+    read(count);
+    require(count <= text.size(), "'{}' are no message costs", text);
+    return count;
   };
   MessageCosts costs;
   read(costs.start);
   read(costs.overhead);
   read(costs.shared_cores);
-  check_costs(costs);
   for (const auto curve : kCurves) {
-    std::size_t count = 0;
-    read(count);
-    require(count <= text.size(), "'{}' are no message costs", text);
-    std::vector<CostPoint> points(count);
+    std::vector<CostPoint> points(read_count());
     for (CostPoint& point : points) {
       read(point.bytes);
       read(point.seconds);
     }
     costs.*curve = CostCurve(std::move(points));
   }
+  costs.corrections.resize(read_count());
+  for (Correction& correction : costs.corrections) {
+    correction.algorithm = next_word();
+    read(correction.ranks);
+    read(correction.hosts);
+    correction.points.resize(read_count());
+    for (CorrectionPoint& point : correction.points) {
+      read(point.bytes);
+      read(point.factor);
+    }
+  }
   require(at == text.size(), "'{}' are no message costs", text);
+  check_costs(costs);
   return costs;
 }
 

@@ -5,6 +5,8 @@
 //     const double seconds = costs.between_hosts.at(1 << 20);
 #pragma once
 
+#include "tandem/comm/cost/correction.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,11 +61,14 @@ struct MessageCosts {
   CostCurve combine;
   /// Cores that the ranks of a host shared while all this was measured on all of them at once; 0: each had its own.
   int shared_cores = 0;
+  /// By how much whole all-reduces differ from what all this predicts: measured, by algorithm.
+  std::vector<Correction> corrections = {};
 
   friend bool operator==(const MessageCosts&, const MessageCosts&) = default;
 };
 
-/// Throws Error unless `start` and `overhead` are from 0 to 1e12 seconds, and the cores 0 or more.
+/// Throws Error unless `start` and `overhead` are from 0 to 1e12 seconds, the cores 0 or more, and the corrections as
+/// check_correction() wants them.
 void check_costs(const MessageCosts& costs);
 
 /// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP

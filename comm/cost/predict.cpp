@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -351,6 +352,18 @@ class Simulation {
   bool asks_for_more_ = false;  // a rank has its turn to receive others
 };
 
+/// What was measured of such a schedule, or 1.
+double correction_of(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
+                     const MessageCosts& costs) {
+  if (costs.corrections.empty()) return 1.0;
+  const std::set<int> nodes(node_of_rank.begin(), node_of_rank.end());
+  for (const Correction& correction : costs.corrections)
+    if (correction.algorithm == schedule.name && correction.ranks == schedule.ranks &&
+        correction.hosts == static_cast<int>(nodes.size()))
+      return correction.at(bytes);
+  return 1.0;
+}
+
 }  // namespace
 
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
@@ -361,7 +374,8 @@ double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_
   require(segments.segment_bytes > 0 && segments.depth > 0, "predicted_seconds: {} segments of {} bytes at once",
           segments.depth, segments.segment_bytes);
   check_costs(costs);
-  return Simulation(schedule, node_of_rank, bytes, costs, segments).run();
+  return Simulation(schedule, node_of_rank, bytes, costs, segments).run() *
+         correction_of(schedule, node_of_rank, bytes, costs);
 }
 
 }  // namespace tandem::comm

@@ -19,7 +19,8 @@ namespace tandem::comm {
 /// takes half of what an exchange costs, receiving the other half. Between hosts, only its overhead does; the bytes go
 /// by the network meanwhile, in which a rank has a way out and one in, each for one message at a time, in the order in
 /// which they leave. Rounds take turns (comm/schedules/turns.h). Ranks have a core each, or share those of their host
-/// (MessageCosts::shared_cores). `node_of_rank` has a number for each rank, alike for ranks of a host.
+/// (MessageCosts::shared_cores). `node_of_rank` has a number for each rank, alike for ranks of a host. Where
+/// MessageCosts::corrections has one of the schedule's name for as many ranks and hosts, times are multiplied by that.
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments = {});
 

@@ -150,12 +150,15 @@ TEST_CASE("what is no cost, no size and no schedule is refused") {
 }
 
 TEST_CASE("costs come back from their text") {
-  const MessageCosts costs{.start = 1.0 / 3.0,
-                           .overhead = 1e-7,
-                           .within_host = CostCurve({{4, 1e-6 / 3.0}}),
-                           .between_hosts = CostCurve({{0, 0.0}, {1 << 30, 0.1}}),
-                           .combine = {},
-                           .shared_cores = 12};
+  const MessageCosts costs{
+      .start = 1.0 / 3.0,
+      .overhead = 1e-7,
+      .within_host = CostCurve({{4, 1e-6 / 3.0}}),
+      .between_hosts = CostCurve({{0, 0.0}, {1 << 30, 0.1}}),
+      .combine = {},
+      .shared_cores = 12,
+      .corrections = {{.algorithm = "ring", .ranks = 2, .hosts = 1, .points = {{1024, 1.0 / 3.0}, {4096, 2.0}}},
+                      {.algorithm = "double-tree", .ranks = 2, .hosts = 1}}};
   CHECK(message_costs_from_text(to_text(costs)) == costs);
   for (const std::string& text : {std::string(), std::string("1 2"), to_text(costs) + " 3", std::string("0 0 0 1 4 x")})
     CHECK_THAT(error_of([&] { message_costs_from_text(text); }), ContainsText("are no message costs"));
@@ -234,6 +237,51 @@ TEST_CASE("small data go in few rounds, large data in few bytes") {
   }
 }
 
+TEST_CASE("a correction is straight over the logarithm of the size, and holds beyond its points") {
+  const Correction correction{
+      .algorithm = "ring", .ranks = 2, .hosts = 1, .points = {{16, 1.0}, {256, 3.0}, {512, 2.0}}};
+  CHECK(correction.at(0) == 1.0);
+  CHECK(correction.at(16) == 1.0);
+  CHECK(correction.at(64) == 2.0);
+  CHECK(correction.at(256) == 3.0);
+  CHECK_THAT(correction.at(362), WithinRel(2.5, 1e-3));
+  CHECK(correction.at(512) == 2.0);
+  CHECK(correction.at(1 << 20) == 2.0);
+  CHECK(Correction{.algorithm = "ring", .ranks = 2, .hosts = 1}.at(5) == 1.0);
+  const auto error = [](const Correction& wrong) { return error_of([&] { check_correction(wrong); }); };
+  CHECK(error(correction) == "no error");
+  CHECK_THAT(error({.algorithm = "rings", .ranks = 2, .hosts = 1}), ContainsText("did you mean ring?"));
+  CHECK_THAT(error({.algorithm = "ring", .ranks = 0, .hosts = 1}), ContainsText("of 0 ranks on 1 hosts"));
+  CHECK_THAT(error({.algorithm = "ring", .ranks = 2, .hosts = -1}), ContainsText("of 2 ranks on -1 hosts"));
+  for (const std::int64_t first : {0, -8, 512})
+    CHECK_THAT(error({.algorithm = "ring", .ranks = 2, .hosts = 1, .points = {{first, 1.0}, {512, 1.0}}}),
+               ContainsText("sizes must ascend from 1 or more"));
+  for (const double factor : {0.0, -1.0, 1e7, std::numeric_limits<double>::quiet_NaN()})
+    CHECK_THAT(error({.algorithm = "ring", .ranks = 2, .hosts = 1, .points = {{512, factor}}}),
+               ContainsText("times as long for 512 bytes"));
+}
+
+TEST_CASE("predictions are corrected by what was measured of that algorithm, as many ranks and hosts") {
+  MessageCosts costs = textbook_costs();
+  costs.corrections = {{.algorithm = "ring", .ranks = 4, .hosts = 4, .points = {{1 << 10, 3.0}, {1 << 20, 1.0}}}};
+  const std::vector<int> one_host(4, 0);
+  const auto factor = [&](const Schedule& schedule, std::span<const int> nodes, std::int64_t bytes) {
+    return predicted_seconds(schedule, nodes, bytes, costs) /
+           predicted_seconds(schedule, nodes, bytes, textbook_costs());
+  };
+  CHECK_THAT(factor(ring_all_reduce(4), hosts(4), 64), WithinRel(3.0, 1e-9));
+  CHECK_THAT(factor(ring_all_reduce(4), hosts(4), 1 << 15), WithinRel(2.0, 1e-9));
+  CHECK_THAT(factor(ring_all_reduce(4), one_host, 64), WithinRel(1.0, 1e-9));
+  CHECK_THAT(factor(ring_all_reduce(5), hosts(5), 64), WithinRel(1.0, 1e-9));
+  CHECK_THAT(factor(recursive_doubling(4), hosts(4), 64), WithinRel(1.0, 1e-9));
+  // What is chosen follows, here from the largest size down to that where the gain is small.
+  const std::vector<AlgorithmChoice> before = choose_algorithms(hosts(4), textbook_costs());
+  costs.corrections = {
+      {.algorithm = std::string(before.back().algorithm), .ranks = 4, .hosts = 4, .points = {{1 << 10, 100.0}}}};
+  for (const AlgorithmChoice& choice : choose_algorithms(hosts(4), costs))
+    CHECK(choice.algorithm != before.back().algorithm);
+}
+
 TEST_CASE("choices are written and read as one word") {
   const std::vector<AlgorithmChoice> choices = choices_from_text("recursive-doubling,16384:ring,1048576:direct");
   REQUIRE(choices.size() == 3);
@@ -284,6 +332,12 @@ TEST_CASE("ranks measure what messages cost, choose by it, and add up what they 
     CHECK(all[0].within_host.at(8 << 20) > all[0].within_host.at(4));
     CHECK(all[0].combine.at(8 << 20) > 0.0);
     CHECK(all[0].between_hosts == usual_message_costs().between_hosts);  // there is one host
+    CHECK(all[0].corrections.size() == candidate_algorithms(std::vector<int>(all.size(), 0)).size());
+    for (const Correction& correction : all[0].corrections) {
+      CHECK(correction.ranks == ranks);
+      CHECK(correction.hosts == 1);
+      CHECK(correction.points.size() >= 2);
+    }
   }
 }
 

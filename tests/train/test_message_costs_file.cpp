@@ -25,7 +25,9 @@ MessageCosts some_costs(double start) {
           .within_host = CostCurve({{4, 1.5e-6}, {1024, 2.25e-6}}),
           .between_hosts = CostCurve::line(3e-5, 1e9),
           .combine = CostCurve({{4, 0.0}, {4096, 1e-6}}),
-          .shared_cores = 3};
+          .shared_cores = 3,
+          .corrections = {{.algorithm = "ring", .ranks = 2, .hosts = 1, .points = {{1024, 1.5}, {4096, 0.75}}},
+                          {.algorithm = "direct", .ranks = 2, .hosts = 1}}};
 }
 
 }  // namespace
@@ -89,12 +91,24 @@ TEST_CASE("files of message costs that are others, old or damaged are named, and
   check(changed("/groups/0/within_host/1/1", 1e-9), "both must ascend");
   check(changed("/groups/0/combine/0", 7), "'combine' has a point 7");
   check(changed("/groups/0/combine/0/1", nullptr), "damaged");
+  check(changed("/groups/0/corrections/0/algorithm", "rings"), "did you mean ring?");
+  check(changed("/groups/0/corrections/0/ranks", 0), "correction of ring: of 0 ranks on 1 hosts");
+  check(changed("/groups/0/corrections/0/points/1/0", 1024), "1024 bytes behind 1024; sizes must ascend");
+  check(changed("/groups/0/corrections/0/points/1/1", -1.0), "correction of ring: -1 times as long for 4096 bytes");
+  check(changed("/groups/0/corrections/0/points/1", {7, 1.0, 3}), "'corrections' has a point [7,1.0,3]");
+  check(changed("/groups/0/corrections/0", 3), "damaged");
   // Which --tune-comm replaces, as a run that has measured for a while must not lose it all.
   CHECK(train::can_hold_message_costs(path));
   train::save_message_costs(path, "two", some_costs(2e-6));
   CHECK(train::load_message_costs(path, "two").costs == some_costs(2e-6));
   write_bytes(path, "root:x:0:0:");
   CHECK(!train::can_hold_message_costs(path));
+  nlohmann::json older = good;
+  older["groups"][0].erase("corrections");
+  write_bytes(path, older.dump());
+  MessageCosts costs = some_costs(1e-6);
+  costs.corrections.clear();
+  CHECK(train::load_message_costs(path, "two").costs == costs);
 }
 
 TEST_CASE("files of message costs with any damage are named, or hold costs") {

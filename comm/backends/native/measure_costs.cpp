@@ -1,8 +1,11 @@
-// Rings of neighbours that pass data on, once and several times: the difference is what messages take.
+// Rings of neighbours that pass data on, once and several times: the difference is what messages take. Then whole
+// all-reduces, beside what that predicts.
 #include "tandem/comm/backends/native/measure_costs.h"
 
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/backends/native/schedule_run.h"
+#include "tandem/comm/cost/choose_algorithms.h"
+#include "tandem/comm/cost/predict.h"
 #include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/schedule_builder.h"
 #include "tandem/core/allocator.h"
@@ -28,6 +31,9 @@ using Rings = std::vector<std::vector<int>>;
 constexpr std::int64_t kSizes[] = {4,         1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10,
                                    512 << 10, 1 << 20, 2 << 20, 4 << 20,  8 << 20,  32 << 20};
 constexpr std::int64_t kMostOnHost = 256 << 20;  // bytes that all its ranks take
+constexpr std::int64_t kReducedSizes[] = {1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+constexpr double kLongReduction = 0.05;  // seconds, from which on nothing larger is measured
+constexpr int kRounds = 9;               // of all-reduces that take turns
 constexpr int kTurns = 5, kManyRounds = 5, kManyMessages = 17;
 
 /// Of each host with several ranks.
@@ -131,6 +137,31 @@ class Measurement {
     return undisturbed(std::move(points));
   }
 
+  /// By all algorithms that there are to choose from, what whole all-reduces take beside what `costs` predict. They
+  /// take turns, so that what disturbs some of them disturbs the others as much.
+  std::vector<Correction> corrections(std::span<const int> node_of_rank, const MessageCosts& costs) {
+    const std::set<int> hosts(node_of_rank.begin(), node_of_rank.end());
+    std::vector<std::shared_ptr<const Schedule>> schedules;
+    std::vector<Correction> result;
+    for (auto& [name, made] : candidate_algorithms(node_of_rank)) {
+      result.push_back({.algorithm = made.name, .ranks = made.ranks, .hosts = static_cast<int>(hosts.size())});
+      schedules.push_back(std::make_shared<const Schedule>(std::move(made)));
+    }
+    double longest = 0.0;
+    for (const std::int64_t bytes : kReducedSizes) {
+      if (bytes > most_bytes_ || longest > kLongReduction) break;
+      const auto memory = zeros(bytes);
+      const std::vector<double> seconds =
+          seconds_of_each(schedules.size(), [&](std::size_t which) { all_reduce(schedules[which], bytes, *memory); });
+      for (std::size_t i = 0; i < schedules.size(); ++i) {
+        longest = std::max(longest, seconds[i]);
+        const double predicted = predicted_seconds(*schedules[i], node_of_rank, bytes, costs, segments_);
+        if (predicted > 0.0) result[i].points.push_back({bytes, std::clamp(seconds[i] / predicted, 1e-3, 1e3)});
+      }
+    }
+    return result;
+  }
+
  private:
   /// What took longer than more of it was disturbed: it takes as long as that.
   static std::vector<CostPoint> undisturbed(std::vector<CostPoint> points) {
@@ -170,7 +201,23 @@ class Measurement {
       chunk.data = next;
       next += bytes;
     }
-    ScheduleRun run(transport_, schedule, rank, tag_, chunks, {DType::u8, ReduceOp::sum}, segments_);
+    carry_out(schedule, chunks, {DType::u8, ReduceOp::sum});
+  }
+
+  /// Sums of f32 in place, cut as those of tensors are.
+  void all_reduce(const std::shared_ptr<const Schedule>& schedule, std::int64_t bytes, const Storage& memory) {
+    constexpr std::int64_t kElement = sizeof(float);
+    std::vector<ChunkMemory> chunks;
+    for (int chunk = 0; chunk < schedule->chunks; ++chunk) {
+      const ElementRange range = chunk_range(bytes / kElement, schedule->chunks, chunk);
+      chunks.push_back({bytes_of(memory) + range.begin * kElement, range.count});
+    }
+    carry_out(schedule, chunks, {DType::f32, ReduceOp::sum});
+  }
+
+  void carry_out(const std::shared_ptr<const Schedule>& schedule, const std::vector<ChunkMemory>& chunks,
+                 const Elements& elements) {
+    ScheduleRun run(transport_, schedule, group_.place().rank, tag_, chunks, elements, segments_);
     Patience patience(many_ranks_);
     for (std::size_t before = 0; !run.poll(); before = run.messages()) {
       patience.pause(run.messages() != before);
@@ -181,15 +228,38 @@ class Measurement {
   /// The median of several turns of some milliseconds, on the slowest rank.
   template <typename Body>
   double seconds_of(const Body& body) {
-    constexpr double kTurnSeconds = 2e-3;
     turn(body, 1);  // warm-up
     std::vector<double> turns{turn(body, 1)};
-    const auto repeats =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(kTurnSeconds / std::max(turns.front(), 1e-7)), 1, 200);
+    const std::int64_t repeats = repeats_of(turns.front());
     if (repeats > 1) turns.clear();
     while (turns.size() < kTurns) turns.push_back(turn(body, repeats));
-    std::ranges::sort(turns);
-    return turns[turns.size() / 2];
+    return median(turns);
+  }
+
+  /// The same of `count` bodies, body(0) and so on, one turn of each after another.
+  template <typename Body>
+  std::vector<double> seconds_of_each(std::size_t count, const Body& body) {
+    std::vector<std::int64_t> repeats(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      turn([&] { body(i); }, 1);  // warm-up
+      repeats[i] = repeats_of(turn([&] { body(i); }, 1));
+    }
+    std::vector<std::vector<double>> turns(count);
+    for (int round = 0; round < kRounds; ++round)
+      for (std::size_t i = 0; i < count; ++i) turns[i].push_back(turn([&] { body(i); }, repeats[i]));
+    std::vector<double> medians;
+    for (std::vector<double>& each : turns) medians.push_back(median(each));
+    return medians;
+  }
+
+  static std::int64_t repeats_of(double seconds) {
+    constexpr double kTurnSeconds = 2e-3;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(kTurnSeconds / std::max(seconds, 1e-7)), 1, 200);
+  }
+
+  static double median(std::vector<double>& values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
   }
 
   /// Seconds of one of `repeats`; on all ranks the same.
@@ -231,8 +301,9 @@ MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag
   if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())
     costs.within_host = CostCurve(measurement.exchanges(rings, costs));
   costs.combine = CostCurve(measurement.combinations());
+  costs.corrections = measurement.corrections(node_of_rank, costs);
   allocator_for(Device{}).release_cached();
-  return costs;
+  return message_costs_from_text(group.all_gather_bytes(to_text(costs)).front());  // others may round otherwise
 }
 
 }  // namespace tandem::comm
