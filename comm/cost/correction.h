@@ -26,8 +26,8 @@ struct Correction {
   int hosts = 0;
   std::vector<CorrectionPoint> points = {};  ///< in ascending order of sizes
 
-  /// Between two points a straight line over the logarithm of the size; before the first and behind the last, what these
-  /// have; 1 without points.
+  /// Between two points a straight line over the logarithm of the size; before the first and behind the last, what
+  /// these have; 1 without points.
   double at(std::int64_t bytes) const;
 
   friend bool operator==(const Correction&, const Correction&) = default;

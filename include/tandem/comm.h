@@ -12,6 +12,7 @@
 #include "tandem/comm/clock_offsets.h"
 #include "tandem/comm/collective.h"
 #include "tandem/comm/cost/algorithm_choice.h"
+#include "tandem/comm/cost/correction.h"
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/cost/speed_up.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"

@@ -301,7 +301,9 @@ MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag
   if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())
     costs.within_host = CostCurve(measurement.exchanges(rings, costs));
   costs.combine = CostCurve(measurement.combinations());
-  costs.corrections = measurement.corrections(node_of_rank, costs);
+  // Ranks that share cores take another time whenever these change hands: corrections of one second made predictions of
+  // the next ones worse.
+  if (costs.shared_cores == 0) costs.corrections = measurement.corrections(node_of_rank, costs);
   allocator_for(Device{}).release_cached();
   return message_costs_from_text(group.all_gather_bytes(to_text(costs)).front());  // others may round otherwise
 }
