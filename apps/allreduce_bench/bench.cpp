@@ -72,8 +72,9 @@ std::optional<BenchTime> summary(std::vector<double> seconds) {
 }
 
 /// On all ranks together. The roofline's ranks do not wait for each other: that is done here.
-std::int64_t wrong_of(Contender& contender, const PartPlace& place, ReduceOp op) {
+std::int64_t wrong_of(Contender& contender, const PartPlace& place, ReduceOp reduction) {
   const BenchCollective& collective = *contender.row.collective;
+  const ReduceOp op = collective.reduces ? reduction : ReduceOp::sum;  // factors of products are alike on many ranks
   ProcessGroup& group = contender.group();
   const std::vector<ExpectedPart> expected = collective.expected(place);
   std::int64_t wrong = 0;

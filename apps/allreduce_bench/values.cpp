@@ -16,6 +16,10 @@ using comm::ReduceOp;
 
 constexpr std::int64_t kPeriod = 8191;  // so no part of 2^n elements begins where another does
 
+/// Of products: every so many ranks have a factor at one place. So many of these are 2, whose product f16 has, and
+/// those behind are -1.
+constexpr std::int64_t kFactorsEvery = 11, kMostTwos = 15;
+
 /// Between ranks' numbers at one place. No equal steps: else an average of three ranks were what the one between them
 /// has, and a sum of four the same with the middle ones left out.
 std::int64_t step_of(std::int64_t rank) { return 97 * (rank * (rank + 1) / 2); }
@@ -65,7 +69,10 @@ void for_each_period(std::int64_t count, const std::vector<T>& period, const Vis
 
 double value_at(int rank, std::int64_t index, ReduceOp op, DType dtype) {
   const std::int64_t place = index % kPeriod;
-  if (op == ReduceOp::product) return (rank + place) % 11 == 0 ? 2.0 : 1.0;
+  if (op == ReduceOp::product) {
+    if ((rank + place) % kFactorsEvery != 0) return 1.0;
+    return rank < kFactorsEvery * kMostTwos ? 2.0 : -1.0;
+  }
   return static_cast<double>((step_of(rank) + place * place % kPeriod) % numbers_of(dtype));
 }
 

@@ -1,4 +1,5 @@
 // The collectives of allreduce_bench, what it checks, and what it says of its predictions.
+#include "apps/allreduce_bench/bench.h"
 #include "apps/allreduce_bench/collectives.h"
 #include "apps/allreduce_bench/predictions.h"
 #include "apps/allreduce_bench/roofline.h"
@@ -9,8 +10,10 @@
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/core/out.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 
 using namespace tandem;
 using namespace tandem::allreduce_bench;
@@ -115,6 +118,48 @@ TEST_CASE("allreduce_bench: sums are exact in any order, and ranks and parts dif
     for (std::int64_t index = 0; index < 1000; ++index) equal += number_at(0, index) == number_at(0, index + distance);
     CHECK(equal < 20);
   }
+}
+
+TEST_CASE("allreduce_bench: each dtype has the product of many ranks, of which each has factors") {
+  constexpr double kMost = 32768.0;  // the largest power of two that f16 has
+  for (const DType dtype : {DType::f16, DType::i32})
+    for (const int ranks : {2, 165, 166, 400, 1024})
+      for (std::int64_t index = 0; index < 11; ++index) {
+        CAPTURE(name_of(dtype), ranks, index);
+        const double product = reduced_at(ranks, index, ReduceOp::product, dtype);
+        CHECK(std::abs(product) >= 1.0);
+        CHECK(std::abs(product) <= kMost);
+      }
+  for (int rank = 0; rank < 1024; ++rank) {
+    int factors = 0;
+    for (std::int64_t index = 0; index < 11; ++index)
+      factors += value_at(rank, index, ReduceOp::product, DType::i32) != 1.0;
+    REQUIRE(factors == 1);
+  }
+}
+
+TEST_CASE("allreduce_bench: what reduces nothing is checked by numbers that differ between ranks, whatever --op is") {
+  constexpr int kRanks = 12;  // the first and the last have factors of products at the same places
+  BenchCollective swaps = collective("all_gather");
+  swaps.run = [](comm::ProcessGroup& group, Buffers& buffers, bool, ReduceOp) {
+    const Tensor all = group.all_gather(buffers.input), first = all.narrow(0, 0, 1).clone();
+    Out(all.narrow(0, 0, 1)).copy_from(all.narrow(0, kRanks - 1, 1));
+    Out(all.narrow(0, kRanks - 1, 1)).copy_from(first);
+    Out(buffers.output).copy_from(all);
+  };
+  const BenchOptions options{.collectives = {&swaps},
+                             .backends = {"threads"},
+                             .replicas = kRanks,
+                             .min_bytes = kRanks * 400,
+                             .max_bytes = kRanks * 400,
+                             .rounds = 1,
+                             .op = ReduceOp::product};
+  std::int64_t wrong = 0;
+  comm::run_thread_ranks(kRanks, [&](comm::ProcessGroup& threads) {
+    const std::shared_ptr<comm::ProcessGroup> not_owned(&threads, [](comm::ProcessGroup*) {});
+    run_bench({{"threads", not_owned}}, options, [&](const BenchRow& row) { wrong += row.wrong; });
+  });
+  CHECK(wrong > kRanks * 100);  // two parts of 100 elements on each rank
 }
 
 TEST_CASE("allreduce_bench: each wrong element is counted") {
