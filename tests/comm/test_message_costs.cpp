@@ -4,6 +4,7 @@
 #include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/cost/predict.h"
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/out.h"
 #include "tests/support/catch.h"
@@ -338,8 +339,30 @@ TEST_CASE("ranks measure what messages cost, choose by it, and add up what they 
       CHECK(correction.ranks == ranks);
       CHECK(correction.hosts == 1);
       CHECK(correction.points.size() >= 2);
+      // A disturbance makes nothing take longer than more of it.
+      const std::vector<int> one_host(static_cast<std::size_t>(ranks), 0);
+      const Schedule schedule = all_reduce_algorithm(correction.algorithm).make(one_host);
+      double before = 0.0;
+      for (const CorrectionPoint& point : correction.points) {
+        const double seconds = predicted_seconds(schedule, one_host, point.bytes, all[0]);
+        CHECK(seconds >= before * (1.0 - 1e-9));
+        before = seconds;
+      }
     }
   }
+}
+
+TEST_CASE("ranks that share cores have no corrections, though each is on a simulated host of its own") {
+  constexpr int kRanks = 3;
+  std::vector<MessageCosts> all(kRanks);
+  const NativeOptions options{.name = "threads", .network = "alpha=100us beta=10GB hosts=3"};
+  run_thread_ranks(kRanks, options, [&](ProcessGroup& group) {
+    all[static_cast<std::size_t>(group.rank())] = group.measure_message_costs();
+  });
+  const bool share_cores = shared_cores(cores_by_host(std::vector<std::string>(kRanks, place_text(0)))) > 0;
+  CHECK(all[0].shared_cores == 0);  // of a simulated host
+  CHECK(all[0].corrections.empty() == share_cores);
+  CHECK(all[1] == all[0]);
 }
 
 TEST_CASE("a group tells by which algorithm it adds up") {

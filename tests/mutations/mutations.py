@@ -192,7 +192,7 @@ MUTATIONS = [
     ("comm/cost/predict.cpp", "      correction.hosts == static_cast<int>(nodes.size())", "      true"),
     ("comm/cost/correction.cpp", "a.factor + share * (b.factor - a.factor)", "a.factor"),
     ("comm/cost/correction.cpp", "std::log2(static_cast<double>(size))", "static_cast<double>(size)"),
-    ("comm/backends/native/measure_costs.cpp", "if (costs.shared_cores == 0) costs", "if (false) costs"),
+    ("comm/backends/native/measure_costs.cpp", "if (!many_ranks) costs", "if (false) costs"),
     ("comm/cost/message_costs.cpp", "behind == points_.end() ? points_.back() : *behind", "behind == points_.end() ? points_[1] : *behind"),
     ("comm/backends/native/native_backend.cpp", "choices_ = choices_from_text(all_gather_bytes(mine).front());",
      "choices_ = choices_from_text(all_gather_bytes(mine).front());\n    choices_.resize(1);"),

@@ -19,6 +19,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::comm {
@@ -147,6 +148,7 @@ class Measurement {
       result.push_back({.algorithm = made.name, .ranks = made.ranks, .hosts = static_cast<int>(hosts.size())});
       schedules.push_back(std::make_shared<const Schedule>(std::move(made)));
     }
+    std::vector<std::vector<CostPoint>> measured(schedules.size());
     double longest = 0.0;
     for (const std::int64_t bytes : kReducedSizes) {
       if (bytes > most_bytes_ || longest > kLongReduction) break;
@@ -155,10 +157,14 @@ class Measurement {
           seconds_of_each(schedules.size(), [&](std::size_t which) { all_reduce(schedules[which], bytes, *memory); });
       for (std::size_t i = 0; i < schedules.size(); ++i) {
         longest = std::max(longest, seconds[i]);
-        const double predicted = predicted_seconds(*schedules[i], node_of_rank, bytes, costs, segments_);
-        if (predicted > 0.0) result[i].points.push_back({bytes, std::clamp(seconds[i] / predicted, 1e-3, 1e3)});
+        measured[i].push_back({bytes, seconds[i]});
       }
     }
+    for (std::size_t i = 0; i < schedules.size(); ++i)
+      for (const auto& [bytes, seconds] : undisturbed(std::move(measured[i]))) {
+        const double predicted = predicted_seconds(*schedules[i], node_of_rank, bytes, costs, segments_);
+        if (predicted > 0.0) result[i].points.push_back({bytes, std::clamp(seconds / predicted, 1e-3, 1e3)});
+      }
     return result;
   }
 
@@ -294,8 +300,9 @@ MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag
   MessageCosts costs = usual_message_costs();
   costs.shared_cores = shared_cores(
       cores_by_host(group.all_gather_bytes(place_text(node_of_rank[static_cast<std::size_t>(group.place().rank)]))));
-  Measurement measurement(group, transport, tag, segments, costs.shared_cores > 0,
-                          kMostOnHost / ranks_of_a_host(node_of_rank));
+  // On a simulated network a host's ranks may be on other hosts, which have its cores as well.
+  const bool many_ranks = shared_cores(cores_by_host(group.all_gather_bytes(place_text(group.place().node)))) > 0;
+  Measurement measurement(group, transport, tag, segments, many_ranks, kMostOnHost / ranks_of_a_host(node_of_rank));
   if (const Rings rings = rings_between_hosts(node_of_rank); !rings.empty())
     costs.between_hosts = CostCurve(measurement.exchanges(rings, costs));
   if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())
@@ -303,7 +310,7 @@ MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag
   costs.combine = CostCurve(measurement.combinations());
   // Ranks that share cores take another time whenever these change hands: corrections of one second made predictions of
   // the next ones worse.
-  if (costs.shared_cores == 0) costs.corrections = measurement.corrections(node_of_rank, costs);
+  if (!many_ranks) costs.corrections = measurement.corrections(node_of_rank, costs);
   allocator_for(Device{}).release_cached();
   return message_costs_from_text(group.all_gather_bytes(to_text(costs)).front());  // others may round otherwise
 }
