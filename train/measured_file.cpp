@@ -73,7 +73,10 @@ bool can_hold_measured(const std::string& path, const MeasuredFormat& format) {
 void write_measured_file(const std::string& path, const MeasuredFormat& format, const Json& contents) {
   Json json{{"format", format.name}, {"version", format.version}};
   json.update(contents);
-  layers::write_file(path, json.dump(1) + "\n");
+  const std::string text = json.dump(1) + "\n";
+  require(static_cast<std::int64_t>(text.size()) <= format.most_bytes,
+          "{}: would become larger than any {}; name another", path, format.what);
+  layers::write_file(path, text);
 }
 
 }  // namespace tandem::train

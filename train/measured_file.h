@@ -27,7 +27,8 @@ std::string read_measured_file(const std::string& path, const MeasuredFormat& fo
 /// of one that a newer program wrote, nor of one that is too large to be read.
 bool can_hold_measured(const std::string& path, const MeasuredFormat& format);
 
-/// Writes all of it behind the file's "format" and "version" or, throwing Error, nothing.
+/// Writes all of it behind the file's "format" and "version" or, throwing Error, nothing, as where it would be too
+/// large to be read.
 void write_measured_file(const std::string& path, const MeasuredFormat& format, const nlohmann::ordered_json& contents);
 
 }  // namespace tandem::train

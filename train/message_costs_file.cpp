@@ -29,7 +29,7 @@ using comm::CostCurve;
 using comm::CostPoint;
 using comm::MessageCosts;
 
-constexpr std::int64_t kMostBytes = 1 << 20;  // a group takes about a KiB
+constexpr std::int64_t kMostBytes = 1 << 20;  // a group takes about 5 KiB
 constexpr MeasuredFormat kFormat{"tandem message costs", 1, "file of message costs", "--tune-comm", kMostBytes};
 
 struct Curve {
@@ -66,11 +66,17 @@ std::int64_t whole_number(const Json& json, std::int64_t most) {
   return json.get<std::int64_t>();
 }
 
+/// nlohmann-json goes through anything as if it were a list.
+const Json& list_of(const Json& json, const char* name) {
+  require(json.is_array(), "'{}' is no list", name);
+  return json;
+}
+
 /// [[bytes, number], ...] as a list of `Point`.
 template <typename Point>
 std::vector<Point> points_of(const Json& json, const char* name) {
   std::vector<Point> points;
-  for (const Json& point : json) {
+  for (const Json& point : list_of(json, name)) {
     require(point.size() == 2, "'{}' has a point {}", name, point.dump());
     points.push_back({whole_number(point.at(0), std::numeric_limits<std::int64_t>::max()), point.at(1).get<double>()});
   }
@@ -97,16 +103,13 @@ MessageCosts from_json(const Json& json) {
     costs.*curve.member = CostCurve(std::move(points));
   }
   if (json.contains("corrections"))
-    for (const Json& correction : json.at("corrections")) costs.corrections.push_back(correction_of(correction));
+    for (const Json& correction : list_of(json.at("corrections"), "corrections"))
+      costs.corrections.push_back(correction_of(correction));
   comm::check_costs(costs);
   return costs;
 }
 
-const Json& groups_of(const Json& json) {
-  const Json& groups = json.at("groups");
-  require(groups.is_array(), "'groups' is no list");
-  return groups;
-}
+const Json& groups_of(const Json& json) { return list_of(json.at("groups"), "groups"); }
 
 bool is_of(const Json& group, const std::string& key) {
   return group.is_object() && group.contains("key") && group.at("key") == key;

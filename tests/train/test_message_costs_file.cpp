@@ -97,6 +97,11 @@ TEST_CASE("files of message costs that are others, old or damaged are named, and
   check(changed("/groups/0/corrections/0/points/1/1", -1.0), "correction of ring: -1 times as long for 4096 bytes");
   check(changed("/groups/0/corrections/0/points/1", {7, 1.0, 3}), "'corrections' has a point [7,1.0,3]");
   check(changed("/groups/0/corrections/0", 3), "damaged");
+  for (const nlohmann::json& none : {nlohmann::json(), nlohmann::json::object(), nlohmann::json("ring")}) {
+    check(changed("/groups/0/corrections", none), "'corrections' is no list");
+    check(changed("/groups/0/corrections/0/points", none), "'corrections' is no list");
+    check(changed("/groups/0/combine", none), "'combine' is no list");
+  }
   // Which --tune-comm replaces, as a run that has measured for a while must not lose it all.
   CHECK(train::can_hold_message_costs(path));
   train::save_message_costs(path, "two", some_costs(2e-6));
@@ -109,6 +114,15 @@ TEST_CASE("files of message costs that are others, old or damaged are named, and
   MessageCosts costs = some_costs(1e-6);
   costs.corrections.clear();
   CHECK(train::load_message_costs(path, "two").costs == costs);
+}
+
+TEST_CASE("no file of message costs is written that would be too large to be read") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "costs.json";
+  train::save_message_costs(path, "two", some_costs(1e-6));
+  CHECK_THAT(error_of([&] { train::save_message_costs(path, std::string(1 << 20, 'k'), some_costs(2e-6)); }),
+             ContainsText("costs.json: would become larger than any file of message costs; name another"));
+  CHECK(train::load_message_costs(path, "two").costs == some_costs(1e-6));
 }
 
 TEST_CASE("files of message costs with any damage are named, or hold costs") {
