@@ -167,9 +167,9 @@ class ProcessGroup {
 
   // Costs ---------------------------------------------------------------------------------------------------------
 
-  /// What messages between these ranks cost, measured now: the same on all ranks. Some tenths of a second for two
-  /// ranks, seconds for many. Collective, while nothing else is under way. Throws Error for backends other than native
-  /// and threads.
+  /// What messages between these ranks cost, measured now: the same on all ranks. Some seconds; more where a
+  /// machine is busy or a network slow. Collective, while nothing else is under way. Throws Error for backends other
+  /// than native and threads.
   MessageCosts measure_message_costs();
   /// From now on all-reduces by algorithm "by-cost" (GroupOptions::algorithm) are chosen by these costs; those that
   /// rank 0 gives hold. Before, usual_message_costs() are taken. Collective. Groups that are split off have the same

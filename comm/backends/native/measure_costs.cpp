@@ -33,8 +33,9 @@ constexpr std::int64_t kSizes[] = {4,         1 << 10, 4 << 10, 16 << 10, 64 << 
                                    512 << 10, 1 << 20, 2 << 20, 4 << 20,  8 << 20,  32 << 20};
 constexpr std::int64_t kMostOnHost = 256 << 20;  // bytes that all its ranks take
 constexpr std::int64_t kReducedSizes[] = {1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
-constexpr double kLongReduction = 0.05;  // seconds, from which on nothing larger is measured
-constexpr int kRounds = 9;               // of all-reduces that take turns
+constexpr double kLongReduction = 0.05;       // seconds, from which on nothing larger is measured
+constexpr int kRounds = 9, kLeastRounds = 3;  // of all-reduces that take turns
+constexpr double kLongRounds = 0.5;           // seconds, from which on no more rounds than the least begin
 constexpr int kTurns = 5, kManyRounds = 5, kManyMessages = 17;
 
 /// Of each host with several ranks.
@@ -251,8 +252,12 @@ class Measurement {
       repeats[i] = repeats_of(turn([&] { body(i); }, 1));
     }
     std::vector<std::vector<double>> turns(count);
-    for (int round = 0; round < kRounds; ++round)
-      for (std::size_t i = 0; i < count; ++i) turns[i].push_back(turn([&] { body(i); }, repeats[i]));
+    double elapsed = 0.0;  // the same on all ranks, as turns are
+    for (int round = 0; round < kRounds && (round < kLeastRounds || elapsed < kLongRounds); ++round)
+      for (std::size_t i = 0; i < count; ++i) {
+        turns[i].push_back(turn([&] { body(i); }, repeats[i]));
+        elapsed += turns[i].back() * static_cast<double>(repeats[i]);
+      }
     std::vector<double> medians;
     for (std::vector<double>& each : turns) medians.push_back(median(each));
     return medians;
