@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -71,6 +72,14 @@ std::optional<BenchTime> summary(std::vector<double> seconds) {
   return BenchTime{seconds[seconds.size() / 2], seconds.front()};
 }
 
+/// Of a tensor for each part: elements that are in another one than they must be, or lack one.
+std::int64_t misplaced(const std::vector<Tensor>& made, std::span<const ExpectedPart> parts) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < std::max(made.size(), parts.size()); ++i)
+    count += std::abs((i < made.size() ? made[i].numel() : 0) - (i < parts.size() ? parts[i].count : 0));
+  return count;
+}
+
 /// On all ranks together. The roofline's ranks do not wait for each other: that is done here.
 std::int64_t wrong_of(Contender& contender, const PartPlace& place, ReduceOp reduction) {
   const BenchCollective& collective = *contender.row.collective;
@@ -86,6 +95,7 @@ std::int64_t wrong_of(Contender& contender, const PartPlace& place, ReduceOp red
     contender.run(in_place, op);
     group.barrier();
     wrong += count_wrong(contender.buffers.result(in_place), expected, place.ranks, op);
+    if (collective.input == Extent::rows) wrong += misplaced(contender.buffers.made, expected);
   }
   const Tensor total = Tensor::full({1}, static_cast<double>(wrong), {.dtype = DType::i64});
   group.all_reduce(Out(total));

@@ -32,6 +32,23 @@ void change(const Tensor& tensor, std::int64_t at) {
   });
 }
 
+/// Of parts of 100 elements, between threads.
+std::int64_t wrong_of_bench(const BenchCollective& collective, int ranks, ReduceOp op) {
+  const BenchOptions options{.collectives = {&collective},
+                             .backends = {"threads"},
+                             .replicas = ranks,
+                             .min_bytes = ranks * 400,
+                             .max_bytes = ranks * 400,
+                             .rounds = 1,
+                             .op = op};
+  std::int64_t wrong = 0;
+  comm::run_thread_ranks(ranks, [&](comm::ProcessGroup& threads) {
+    const std::shared_ptr<comm::ProcessGroup> not_owned(&threads, [](comm::ProcessGroup*) {});
+    run_bench({{"threads", not_owned}}, options, [&](const BenchRow& row) { wrong += row.wrong; });
+  });
+  return wrong;
+}
+
 }  // namespace
 
 TEST_CASE("allreduce_bench: factors of the bus are those of nccl-tests") {
@@ -147,19 +164,25 @@ TEST_CASE("allreduce_bench: what reduces nothing is checked by numbers that diff
     Out(all.narrow(0, kRanks - 1, 1)).copy_from(first);
     Out(buffers.output).copy_from(all);
   };
-  const BenchOptions options{.collectives = {&swaps},
-                             .backends = {"threads"},
-                             .replicas = kRanks,
-                             .min_bytes = kRanks * 400,
-                             .max_bytes = kRanks * 400,
-                             .rounds = 1,
-                             .op = ReduceOp::product};
-  std::int64_t wrong = 0;
-  comm::run_thread_ranks(kRanks, [&](comm::ProcessGroup& threads) {
-    const std::shared_ptr<comm::ProcessGroup> not_owned(&threads, [](comm::ProcessGroup*) {});
-    run_bench({{"threads", not_owned}}, options, [&](const BenchRow& row) { wrong += row.wrong; });
-  });
-  CHECK(wrong > kRanks * 100);  // two parts of 100 elements on each rank
+  CHECK(wrong_of_bench(swaps, kRanks, ReduceOp::product) > kRanks * 100);  // two parts of 100 elements on each rank
+}
+
+TEST_CASE("allreduce_bench: rows in another rank's tensor are wrong") {
+  CHECK(wrong_of_bench(collective("all_gather_rows"), 3, ReduceOp::sum) == 0);
+  BenchCollective shifts = collective("all_gather_rows");
+  shifts.run = [](comm::ProcessGroup& group, Buffers& buffers, bool, ReduceOp) {
+    buffers.made = group.all_gather_rows(buffers.input);
+    const Tensor all = buffers.result(false);
+    const std::int64_t first = buffers.made[0].numel() + 1;  // takes one of the second's
+    buffers.made[0] = all.narrow(0, 0, first);
+    buffers.made[1] = all.narrow(0, first, buffers.made[1].numel() - 1);
+  };
+  CHECK(wrong_of_bench(shifts, 3, ReduceOp::sum) == 3 * 2);
+  shifts.run = [](comm::ProcessGroup& group, Buffers& buffers, bool, ReduceOp) {
+    buffers.made = group.all_gather_rows(buffers.input);
+    buffers.made = {buffers.result(false)};
+  };
+  CHECK(wrong_of_bench(shifts, 3, ReduceOp::sum) > 0);
 }
 
 TEST_CASE("allreduce_bench: each wrong element is counted") {
