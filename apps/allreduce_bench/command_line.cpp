@@ -62,7 +62,7 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
   list("--collective", texts.collectives,
        fmt::format("{} or all; with commas between", fmt::join(bench_collective_names(), ", ")));
   list("--backends", options.backends, "Which to compare, with commas between");
-  number("--replicas", options.replicas, 1, 1024,
+  number("--replicas", options.replicas, 1, 128,  // many more take minutes to begin
          "Ranks that are threads of this process, without mpirun: times backend threads");
   list("--algorithms", options.algorithms,
        fmt::format("Of all_reduce by backend native, beside the backends: {}; with commas between",

@@ -122,7 +122,9 @@ app_case(PROGRAM allreduce_bench NAME "ranks in one process by another backend" 
   ARGS --replicas 2 --backends mpi,native)
 app_case(PROGRAM allreduce_bench NAME "ranks in one process by an algorithm" EXIT 2
   ERR "--algorithms: is of ranks that are processes; leave it out, or leave out --replicas" ARGS --replicas 2 --algorithms ring)
-app_case(PROGRAM allreduce_bench NAME "no ranks in one process" EXIT 2 ERR "--replicas: 0 is not between 1 and 1024" ARGS --replicas 0)
+app_case(PROGRAM allreduce_bench NAME "no ranks in one process" EXIT 2 ERR "--replicas: 0 is not between 1 and 128" ARGS --replicas 0)
+app_case(PROGRAM allreduce_bench NAME "too many ranks in one process" EXIT 2 ERR "--replicas: 129 is not between 1 and 128"
+  ARGS --replicas 129)
 if(TANDEM_HAS_MPI)
   app_case(PROGRAM allreduce_bench NAME "ranks in one process of two" RANKS 2 EXIT 2
     ERR "--replicas 2: 2 processes were started, which are the ranks already; choose one of both" ARGS --replicas 2)
