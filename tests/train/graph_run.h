@@ -35,6 +35,7 @@ struct Setup {
   Device device = kGpu;
   comm::ProcessGroup* group = nullptr;                     // null: of one rank
   std::int64_t images = kFullSteps * kBatch + kBatch / 2;  // all ranks'
+  int loader_threads = 1;                                  // 0 where there are several ranks
 };
 
 /// A network with batch norm and dropout, and its training.
@@ -64,7 +65,8 @@ struct Run {
       optimizer->add_group(
           {.parameters = {model.parameters().front()}, .lr_factor = 2.0, .freeze_step = setup.freeze_step});
     const DType dtype = autograd::storage_dtype(setup.precision);
-    data::LoaderOptions batches{.global_batch_size = Setup::kBatch, .dtype = dtype, .device = setup.device};
+    data::LoaderOptions batches{
+        .global_batch_size = Setup::kBatch, .threads = setup.loader_threads, .dtype = dtype, .device = setup.device};
     if (setup.group != nullptr) {
       batches.share = {.world_size = setup.group->size(), .rank = setup.group->rank()};
       batches.threads = 0;
