@@ -20,6 +20,7 @@ struct CorrectionPoint {
 
 /// Of all-reduces by one algorithm between so many ranks on so many hosts. What the costs of messages do not tell is in
 /// it, as which caches a segment is still in when the next rank takes it.
+/// A group that has the same ranks in another order on its hosts (split()) is taken to be as fast.
 struct Correction {
   std::string algorithm;  ///< its name (comm/schedules/all_reduce_algorithms.h)
   int ranks = 0;
