@@ -280,7 +280,8 @@ class States:
         self.rows.setdefault(name, []).append((value.float() if value.is_floating_point() else value).clone().numpy())
 
     def tensors(self):
-        return {name: np.stack(rows) for name, rows in self.rows.items()}
+        """Takes them out, as they are large."""
+        return {name: np.stack(self.rows.pop(name)) for name in list(self.rows)}
 
 
 def make_case(recipe, twin, dtype, conv_impl, images, labels, expect, states=None):
