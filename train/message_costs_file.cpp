@@ -67,16 +67,14 @@ std::int64_t whole_number(const Json& json, std::int64_t most) {
 }
 
 /// nlohmann-json goes through anything as if it were a list.
-const Json& list_of(const Json& json, const char* name) {
-  require(json.is_array(), "'{}' is no list", name);
-  return json;
-}
+void require_list(const Json& json, const char* name) { require(json.is_array(), "'{}' is no list", name); }
 
 /// [[bytes, number], ...] as a list of `Point`.
 template <typename Point>
 std::vector<Point> points_of(const Json& json, const char* name) {
+  require_list(json, name);
   std::vector<Point> points;
-  for (const Json& point : list_of(json, name)) {
+  for (const Json& point : json) {
     require(point.size() == 2, "'{}' has a point {}", name, point.dump());
     points.push_back({whole_number(point.at(0), std::numeric_limits<std::int64_t>::max()), point.at(1).get<double>()});
   }
@@ -102,14 +100,19 @@ MessageCosts from_json(const Json& json) {
     require(!points.empty(), "'{}' has no points", curve.name);
     costs.*curve.member = CostCurve(std::move(points));
   }
-  if (json.contains("corrections"))
-    for (const Json& correction : list_of(json.at("corrections"), "corrections"))
-      costs.corrections.push_back(correction_of(correction));
+  if (json.contains("corrections")) {
+    require_list(json.at("corrections"), "corrections");
+    for (const Json& correction : json.at("corrections")) costs.corrections.push_back(correction_of(correction));
+  }
   comm::check_costs(costs);
   return costs;
 }
 
-const Json& groups_of(const Json& json) { return list_of(json.at("groups"), "groups"); }
+const Json& groups_of(const Json& json) {
+  const Json& groups = json.at("groups");
+  require_list(groups, "groups");
+  return groups;
+}
 
 bool is_of(const Json& group, const std::string& key) {
   return group.is_object() && group.contains("key") && group.at("key") == key;
