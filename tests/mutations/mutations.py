@@ -190,7 +190,7 @@ MUTATIONS = [
     ("comm/cost/predict.cpp", "channel.arrived.push_back(end + link.latency());", "channel.arrived.push_back(end);"),
     ("comm/cost/predict.cpp", " && correction.ranks == schedule.ranks", ""),
     ("comm/cost/predict.cpp", "      correction.hosts == static_cast<int>(nodes.size())", "      true"),
-    ("comm/cost/correction.cpp", "a.factor + share * (b.factor - a.factor)", "a.factor"),
+    ("comm/cost/correction.cpp", "a.factor + share * (b.factor - a.factor)", "a.factor + 0.0 * share * b.factor"),
     ("comm/cost/correction.cpp", "std::log2(static_cast<double>(size))", "static_cast<double>(size)"),
     ("comm/backends/native/measure_costs.cpp", "if (!many_ranks) costs", "if (false) costs"),
     ("comm/cost/message_costs.cpp", "behind == points_.end() ? points_.back() : *behind", "behind == points_.end() ? points_[1] : *behind"),
