@@ -167,8 +167,8 @@ class ProcessGroup {
 
   // Costs ---------------------------------------------------------------------------------------------------------
 
-  /// What messages between these ranks cost, measured now: the same on all ranks. Some seconds; more where a
-  /// machine is busy or a network slow. Collective, while nothing else is under way. Throws Error for backends other
+  /// What messages between these ranks cost, measured now: the same on all ranks. Two seconds for two ranks; more where
+  /// a machine is busy or a network slow. Collective, while nothing else is under way. Throws Error for backends other
   /// than native and threads.
   MessageCosts measure_message_costs();
   /// From now on all-reduces by algorithm "by-cost" (GroupOptions::algorithm) are chosen by these costs; those that

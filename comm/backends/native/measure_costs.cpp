@@ -3,6 +3,7 @@
 #include "tandem/comm/backends/native/measure_costs.h"
 
 #include "tandem/comm/backends/flat_math.h"
+#include "tandem/comm/backends/native/collective_plan.h"
 #include "tandem/comm/backends/native/schedule_run.h"
 #include "tandem/comm/cost/choose_algorithms.h"
 #include "tandem/comm/cost/predict.h"
@@ -213,13 +214,13 @@ class Measurement {
 
   /// Sums of f32 in place, cut as those of tensors are.
   void all_reduce(const std::shared_ptr<const Schedule>& schedule, std::int64_t bytes, const Storage& memory) {
-    constexpr std::int64_t kElement = sizeof(float);
-    std::vector<ChunkMemory> chunks;
-    for (int chunk = 0; chunk < schedule->chunks; ++chunk) {
-      const ElementRange range = chunk_range(bytes / kElement, schedule->chunks, chunk);
-      chunks.push_back({bytes_of(memory) + range.begin * kElement, range.count});
-    }
-    carry_out(schedule, chunks, {DType::f32, ReduceOp::sum});
+    const CollectivePlan plan = Schedules(schedule->ranks, group_.place().rank, {{0, schedule}})
+                                    .plan({.kind = CollectiveKind::all_reduce,
+                                           .dtype = DType::f32,
+                                           .counts = {bytes / size_of(DType::f32)},
+                                           .input = memory.data(),
+                                           .output = memory.data()});
+    carry_out(plan.schedule, plan.chunks, plan.elements);
   }
 
   void carry_out(const std::shared_ptr<const Schedule>& schedule, const std::vector<ChunkMemory>& chunks,
