@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Plants faults in a copy of the committed tree, one at a time, and tells which of them the tests notice.
 
-    scripts/mutations.py [--list] [--only TEXT] [--jobs N]
+    scripts/mutations.py [--list] [--only TEXT] [--graphs] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
 the first failure ends it. Faults of CUDA sources and of CUDA graphs are tested in the simulator. --only takes faults whose
-file holds TEXT.
+file holds TEXT, --graphs those of recorded steps (CUDA graphs) alone.
 --list prints them and plants none. Needs git, CMake and preset cpu's libraries; the copy lies in build/mutations. Exit code 1
 if fewer than 95 % are noticed, 2 if a fault of the list has not its one place in the sources, or if the tests fail without
 any fault.
@@ -175,6 +175,7 @@ def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
     parser.add_argument("--only", default="", metavar="TEXT", help="only faults whose file holds TEXT")
+    parser.add_argument("--graphs", action="store_true", help="only faults of CUDA graphs")
     parser.add_argument("--jobs", type=command_line.whole_number(1, 4096), default=os.cpu_count(), help="compilers at a time")
     options = parser.parse_args()
     mutations = MUTATIONS + GRAPH_MUTATIONS
@@ -182,7 +183,8 @@ def main():
     if wrong:
         print("\n".join(wrong))
         return 2
-    chosen = [mutation for mutation in mutations if options.only in mutation[0]]
+    among = GRAPH_MUTATIONS if options.graphs else mutations
+    chosen = [mutation for mutation in among if options.only in mutation[0]]
     if options.list:
         for file, before, after in chosen:
             print(f"{file}: {before!r} -> {after!r}")
