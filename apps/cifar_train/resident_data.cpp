@@ -7,6 +7,9 @@
 
 #include <fmt/core.h>
 
+#include <sstream>
+#include <vector>
+
 namespace tandem::apps {
 
 namespace {
@@ -17,7 +20,20 @@ std::string line(std::string_view text) { return fmt::format("  images   {}\n", 
 
 }  // namespace
 
-ResidentData resident_data(const Settings& s, const Data& images, Device device, std::int64_t free_bytes) {
+FreeMemory least_free_memory(comm::ProcessGroup& group, Device device, std::int64_t bytes) {
+  const std::vector<std::string> all = group.all_gather_bytes(fmt::format("{} {}", bytes, name_of(device)));
+  FreeMemory least{bytes, name_of(device)};
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::istringstream told(all[rank]);
+    FreeMemory there;
+    told >> there.bytes >> there.where;
+    if (all.size() > 1) there.where += fmt::format(" of rank {}", rank);
+    if (rank == 0 || there.bytes < least.bytes) least = there;
+  }
+  return least;
+}
+
+ResidentData resident_data(const Settings& s, const Data& images, Device device, const FreeMemory& free) {
   std::int64_t bytes = images.train->images.numel() + images.test->images.numel();
   if (images.validation != nullptr) bytes += images.validation->images.numel();
   const bool is_asked_for = s.resident_data == "on";
@@ -33,13 +49,13 @@ ResidentData resident_data(const Settings& s, const Data& images, Device device,
     require(!is_asked_for, "{} on: --mixup and --cutmix mix images on the CPU; leave one of them out", kFlag);
     return {.text = line("batches are made on the CPU, where images are mixed")};
   }
-  require(!is_asked_for || bytes <= free_bytes,
+  require(!is_asked_for || bytes <= free.bytes,
           "{} on: {} of images do not fit into the {} that are free on {}; choose auto or off", kFlag,
-          format_memory(bytes), format_memory(free_bytes), name_of(device));
+          format_memory(bytes), format_memory(free.bytes), free.where);
   constexpr std::int64_t kPartForImages = 4;
-  if (!is_asked_for && bytes > free_bytes / kPartForImages) {
+  if (!is_asked_for && bytes > free.bytes / kPartForImages) {
     return {.text = line(fmt::format("{}, more than a quarter of what is free on {}: batches are made on the CPU",
-                                     format_memory(bytes), name_of(device)))};
+                                     format_memory(bytes), free.where))};
   }
   return {.is_resident = true,
           .text = line(fmt::format("{} on {}, which makes the batches", format_memory(bytes), name_of(device)))};

@@ -194,10 +194,12 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
                    fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n",
                                images.train->size(), images.validation == nullptr ? 0 : images.validation->size(),
                                images.test->size(), images.train->classes(), shape_of(*images.train)));
+  const std::int64_t free_bytes = comm::run_agreed(group, [&] { return free_memory_of(device); });
+  const FreeMemory free = least_free_memory(group, device, free_bytes);
   comm::run_agreed(group, [&] {
     require(s.trainer.cuda_graph != train::CudaGraph::on || device.type == DeviceType::cuda,
             "--cuda-graph on needs a GPU, and this run is on the CPU: choose auto or off");
-    const auto [resident, images_text] = resident_data(s, images, device, free_memory_of(device));
+    const auto [resident, images_text] = resident_data(s, images, device, free);
     parts.images_text = images_text;
     parts.train_loader = make_loader(images.train, group, true, s, device, resident);
     parts.test_loader = make_loader(images.test, group, false, s, device, resident);

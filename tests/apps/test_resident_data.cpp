@@ -1,5 +1,6 @@
 // Where --resident-data has the images kept.
 #include "resident_data.h"
+#include "tandem/comm/launch/run_thread_ranks.h"
 #include "tandem/data/synthetic.h"
 #include "tests/apps/parsed_settings.h"
 #include "tests/support/catch.h"
@@ -24,7 +25,7 @@ Data some_images() {
 ResidentData decide(const std::vector<const char*>& arguments, Device device, std::int64_t free_bytes) {
   Parsed parsed;
   parse(parsed, arguments);
-  return resident_data(parsed.settings, some_images(), device, free_bytes);
+  return resident_data(parsed.settings, some_images(), device, {free_bytes, name_of(device)});
 }
 
 std::string refusal(const std::vector<const char*>& arguments, Device device, std::int64_t free_bytes) {
@@ -63,4 +64,24 @@ TEST_CASE("where images cannot be kept on a GPU, --resident-data on is refused",
   CHECK_THAT(
       refusal({"--resident-data", "on"}, kFirstGpu, kAll / 2),
       ContainsText("450.0 KiB of images do not fit into the 225.0 KiB that are free on cuda:0; choose auto or off"));
+}
+
+TEST_CASE("ranks decide where images are kept by the GPU that has the least free memory", "[resident]") {
+  constexpr int kRanks = 3;
+  comm::run_thread_ranks(kRanks, [&](comm::ProcessGroup& group) {
+    const std::int64_t own = group.rank() == 1 ? 4 * kAll - 1 : 4 * kAll + group.rank();
+    const FreeMemory free = least_free_memory(group, {DeviceType::cuda, group.rank()}, own);
+    REQUIRE(free.bytes == 4 * kAll - 1);
+    REQUIRE(free.where == "cuda:1 of rank 1");
+    Parsed parsed;
+    parse(parsed, {});
+    const ResidentData large = resident_data(parsed.settings, some_images(), {DeviceType::cuda, group.rank()}, free);
+    REQUIRE_FALSE(large.is_resident);
+    REQUIRE(large.text.find("free on cuda:1 of rank 1") != std::string::npos);
+  });
+  comm::run_thread_ranks(1, [&](comm::ProcessGroup& group) {
+    const FreeMemory free = least_free_memory(group, kFirstGpu, kAll);
+    REQUIRE(free.bytes == kAll);
+    REQUIRE(free.where == "cuda:0");
+  });
 }
