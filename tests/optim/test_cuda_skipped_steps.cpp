@@ -7,59 +7,19 @@
 #include "tandem/optim/lookahead.h"
 #include "tandem/optim/sgd.h"
 #include "tests/optim/every_optimizer.h"
+#include "tests/optim/skipped_steps.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
-#include <algorithm>
 #include <cmath>
-#include <memory>
-#include <set>
+#include <span>
+#include <string>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::test;
 using optim::FiniteCheck;
 using optim::GradScaler;
-
-namespace {
-
-constexpr double kScale = 8.0;
-const std::set<std::uint32_t> kBadSteps{1, 4, 5, 9};  // the first one, two in a row, the last but one
-constexpr std::uint32_t kSteps = 10;
-
-/// Parameters on the GPU with an optimizer.
-struct Run {
-  std::unique_ptr<optim::Optimizer> optimizer;
-
-  Run(const optim::OptimizerEntry& entry, DType dtype) {
-    std::vector<Tensor> there;
-    for (const Tensor& parameter : make_parameters(dtype))
-      there.push_back(autograd::set_requires_grad(parameter.detach().to(kGpu)));
-    optimizer = make(entry, there);
-  }
-
-  /// Those of set_gradient(), of which one is infinite in bad steps.
-  void set_gradients(std::uint32_t step) const {
-    for (const Tensor& parameter : optimizer->parameters()) {
-      set_gradient(parameter, step);
-      if (kBadSteps.contains(step) && parameter.rank() == 1)
-        autograd::grad(parameter).narrow(0, 17, 1).fill(static_cast<double>(INFINITY));
-    }
-  }
-};
-
-/// A step as the host decides on it: it waits for the answer first.
-bool step_by_host(optim::Optimizer& optimizer, double factor) {
-  optimizer.scale_gradients(factor);
-  const bool good = FiniteCheck(optim::gradients_of(optimizer.parameters())).passed();
-  if (good) {
-    optimizer.step();
-  } else {
-    optimizer.skip_step();
-  }
-  return good;
-}
-
-}  // namespace
 
 TEST_CASE("every optimizer clips on the GPU as where the host knows the norm, bit for bit", "[cuda][optimizer]") {
   if (!has_gpu()) return;
@@ -67,12 +27,12 @@ TEST_CASE("every optimizer clips on the GPU as where the host knows the norm, bi
     for (const double bound : {0.01, 1e4}) {  // all steps are clipped, none is
       for (const bool scaled : {true, false}) {
         INFO(entry.name << " to " << bound << (scaled ? ", scaled" : ""));
-        const Run by_host(entry, DType::f32), by_gpu(entry, DType::f32);
+        const GpuRun by_host(entry, DType::f32), by_gpu(entry, DType::f32);
         GradScaler host_scaler(
             {.mode = scaled ? optim::LossScaling::fixed : optim::LossScaling::none, .init_scale = kScale});
         GradScaler gpu_scaler = host_scaler;
         for (std::uint32_t step = 1; step <= kSteps; ++step) {
-          for (const Run* run : {&by_host, &by_gpu}) run->set_gradients(scaled ? step : 2);
+          for (const GpuRun* run : {&by_host, &by_gpu}) run->set_gradients(scaled ? step : 2);
           host_scaler.unscale(*by_host.optimizer);
           const double norm = optim::clip_grad_norm(*by_host.optimizer, bound);
           if (std::isfinite(norm)) CHECK((norm > bound) == (bound < 1.0));
@@ -99,7 +59,7 @@ TEST_CASE("every optimizer skips on the GPU what the host would have skipped, bi
   for (const optim::OptimizerEntry& entry : optim::optimizers()) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       INFO(entry.name << " on " << name_of(dtype));
-      const Run by_host(entry, dtype), by_gpu(entry, dtype);
+      const GpuRun by_host(entry, dtype), by_gpu(entry, dtype);
       GradScaler scaler({.mode = optim::LossScaling::fixed, .init_scale = kScale});
       for (std::uint32_t step = 1; step <= kSteps; ++step) {
         by_host.set_gradients(step);
@@ -120,135 +80,13 @@ TEST_CASE("every optimizer skips on the GPU what the host would have skipped, bi
   }
 }
 
-TEST_CASE("steps by a scale that changes on a GPU have the bits of steps by its numbers", "[cuda][optimizer]") {
-  if (!has_gpu()) return;
-  const optim::GradScalerOptions options{
-      .init_scale = 5.3, .growth_factor = 1.7, .backoff_factor = 0.3, .growth_interval = 2};
-  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
-    for (const DType dtype : {DType::f32, DType::f16}) {
-      INFO(entry.name << " on " << name_of(dtype));
-      const Run by_host(entry, dtype), by_gpu(entry, dtype);
-      GradScaler scaler(options);
-      double scale = options.init_scale;
-      int good_steps = 0;
-      for (std::uint32_t step = 1; step <= 2 * kSteps; ++step) {
-        by_host.set_gradients(step);
-        by_gpu.set_gradients(step);
-        const double clipping = step % 3 == 0 ? 0.7 : 1.0;
-        const Tensor start = scaler.start_gradient(Tensor::zeros({1}, {.device = kGpu}), 0.25);
-        CHECK(start.to_vector<float>() == std::vector<float>{static_cast<float>(0.25 * scale)});
-        const bool good = step_by_host(*by_host.optimizer, 1.0 / scale * clipping);
-        scaler.unscale(*by_gpu.optimizer);
-        by_gpu.optimizer->scale_gradients(clipping);
-        if (step % 5 == 0) CHECK(by_gpu.optimizer->gradient_factor() == 1.0 / scale * clipping);
-        scaler.step(*by_gpu.optimizer);
-        scaler.update();
-        if (!good) {
-          scale *= options.backoff_factor;
-          good_steps = 0;
-        } else if (++good_steps == options.growth_interval) {
-          scale *= options.growth_factor;
-          good_steps = 0;
-        }
-      }
-      CHECK(contents(*by_gpu.optimizer) == contents(*by_host.optimizer));
-      CHECK(scaler.scale() == scale);
-    }
-  }
-}
-
-TEST_CASE("gradients that come behind a loss scale was taken out do not have it", "[cuda][optimizer]") {
-  if (!has_gpu()) return;
-  const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
-  optim::SGD sgd({weight}, {.lr = 1.0});
-  GradScaler scaler({.init_scale = kScale});
-  const auto give = [&](double value) { autograd::set_grad(weight, Tensor::full({5}, value, weight.options())); };
-  give(kScale);
-  scaler.unscale(sgd);
-  CHECK(sgd.gradient_factor() == 1.0 / kScale);
-  CHECK_THROWS_WITH(sgd.remove_loss_scale(Tensor::zeros({3})), ContainsText("a loss scale must be that of"));
-  sgd.zero_grad();
-  CHECK(sgd.gradient_factor() == 1.0);
-  give(0.25);
-  sgd.step();
-  CHECK(weight.to_vector<float>() == std::vector<float>(5, 0.75f));
-}
-
-TEST_CASE("a scaler that is copied, and one that is loaded, go on from the scale on the GPU", "[cuda][optimizer]") {
-  if (!has_gpu()) return;
-  const Tensor weight = autograd::set_requires_grad(Tensor::full({5}, 1.0, {.device = kGpu}));
-  optim::SGD sgd({weight}, {.lr = 1.0});
-  GradScaler scaler({.init_scale = kScale, .growth_interval = 2});
-  const auto take_step = [&](GradScaler& by, bool good) {
-    autograd::set_grad(weight, Tensor::full({5}, good ? 0.0 : std::nan(""), weight.options()));
-    by.step(sgd);
-    by.update();
-  };
-  take_step(scaler, false);
-  take_step(scaler, true);
-  GradScaler copy = scaler, loaded({.init_scale = 64.0, .growth_interval = 2});
-  take_step(loaded, true);  // has its state on the GPU
-  loaded.load_state_dict(scaler.state_dict());
-  for (GradScaler* const each : {&scaler, &copy, &loaded}) {
-    CHECK(each->scale() == kScale / 2.0);
-    take_step(*each, true);
-    CHECK(each->scale() == kScale);
-    CHECK(each->skipped_steps() == (each == &loaded ? 0 : 1));
-    take_step(*each, false);
-    CHECK(each->scale() == kScale / 2.0);
-  }
-  copy = loaded;
-  CHECK(copy.skipped_steps() == 1);
-  CHECK(copy.scale() == kScale / 2.0);
-}
-
-TEST_CASE("a dynamic scale on a GPU goes the way that it goes on the CPU", "[cuda][optimizer]") {
-  if (!has_gpu()) return;
-  const optim::GradScalerOptions options{.init_scale = kScale, .growth_interval = 3};
-  GradScaler here(options), there(options);
-  const auto parameter_on = [](Device device) {
-    return std::vector<Tensor>{autograd::set_requires_grad(Tensor::zeros({37}, {.device = device}))};
-  };
-  optim::SGD on_cpu(parameter_on(Device{}), {.lr = 0.1}), on_gpu(parameter_on(kGpu), {.lr = 0.1});
-  for (std::uint32_t step = 1; step <= 2 * kSteps; ++step) {
-    for (const auto& [scaler, sgd] : {std::pair{&here, &on_cpu}, std::pair{&there, &on_gpu}}) {
-      const double value = kBadSteps.contains(step) ? static_cast<double>(INFINITY) : 1.0;
-      autograd::set_grad(sgd->parameters()[0], Tensor::full({37}, value, sgd->parameters()[0].options()));
-      scaler->step(*sgd);
-      scaler->update();
-    }
-    if (step % 3 == 0) continue;  // updates that nobody asked between
-    CHECK(there.scale() == here.scale());
-    CHECK(there.state_dict()[1].second.item() == here.state_dict()[1].second.item());
-  }
-  CHECK(there.skipped_steps() == here.skipped_steps());
-}
-
-TEST_CASE("a scaler of two optimizers on a GPU backs off if one of them has skipped", "[cuda][optimizer]") {
-  if (!has_gpu()) return;
-  const auto sgd_of = [](double gradient) {
-    const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({5}, {.device = kGpu}));
-    autograd::set_grad(parameter, Tensor::full({5}, gradient, parameter.options()));
-    return std::make_unique<optim::SGD>(std::vector<Tensor>{parameter}, optim::SGDOptions{.lr = 1.0});
-  };
-  const auto good = sgd_of(kScale), bad = sgd_of(std::nan(""));
-  GradScaler scaler({.init_scale = kScale});
-  scaler.step(*good);
-  scaler.step(*bad);
-  scaler.update();
-  CHECK(scaler.scale() == kScale / 2.0);
-  CHECK(good->parameters()[0].to_vector<float>() == std::vector<float>(5, -1.0f));
-  CHECK(bad->parameters()[0].to_vector<float>() == std::vector<float>(5, 0.0f));
-  CHECK(bad->state_dict().empty());
-}
-
 TEST_CASE("slow weights on a GPU stay where a step was skipped, and count as the host's do", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   const optim::OptimizerEntry& sgd = optim::optimizers().front();
   for (const DType dtype : {DType::f32, DType::f16}) {
     CAPTURE(name_of(dtype));
-    const Run by_host(sgd, dtype), by_gpu(sgd, dtype);
-    const auto slow_weights_of = [](const Run& run) {
+    const GpuRun by_host(sgd, dtype), by_gpu(sgd, dtype);
+    const auto slow_weights_of = [](const GpuRun& run) {
       NamedTensors named;
       for (const Tensor& parameter : run.optimizer->parameters())
         named.emplace_back(std::to_string(named.size()), parameter);
