@@ -193,6 +193,19 @@ TEST_CASE("ranks that share cores take turns, and are faster while others wait")
   CHECK_THAT(seconds(chain_broadcast(4, 0), 1), WithinRel(0.75, 1e-9));
 }
 
+TEST_CASE("of what a rank was ready for at one time, it sends first") {
+  // A message takes half a second of the sender and half of the receiver, a byte that is combined one second. Of 15
+  // bytes rank 1 combines segments of 4 and 4 until 10, and rank 0 segments of 4 and 3 until 9. Rank 0 sends back until
+  // 10, its first segment by 9.5. Rank 1 sends its first one until 10.5 and receives that of rank 0 until 11. It has
+  // been ready since 10 to send its second one, and to receive that of rank 0: it sends until 11.5, so that both
+  // receive until 12.
+  MessageCosts costs;
+  costs.overhead = 1.0;
+  costs.within_host = CostCurve({{0, 1.0}});
+  costs.combine = CostCurve::line(0.0, 1.0);
+  CHECK(predicted_seconds(ring_all_reduce(2), std::vector{0, 0}, 15, costs, {.segment_bytes = 4, .depth = 4}) == 12.0);
+}
+
 TEST_CASE("segments overlap: a chain of many ranks takes little longer than one message") {
   const std::int64_t bytes = 10'000'000;
   MessageCosts costs = textbook_costs();
