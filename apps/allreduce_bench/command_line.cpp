@@ -214,7 +214,7 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   check_backends(options.backends);
   if (options.replicas > 1) use_replicas(app, options, ranks);
   require(options.replicas > 1 || std::ranges::find(options.backends, "threads") == options.backends.end(),
-          "--backends threads: joins ranks that are threads of one process; start them by --replicas N");
+          "--backends threads: joins ranks that are threads of one process; start several by --replicas N");
   try {
     const bool has_several_ranks = ranks > 1 || options.replicas > 1 || !texts.network.empty();
     options.collectives = find_collectives(texts.collectives, has_several_ranks ? 2 : 1);

@@ -48,20 +48,36 @@ std::optional<std::pair<std::string, std::int64_t>> parts_of(const std::string& 
   return std::pair(name.substr(0, kDate), *number);
 }
 
-/// mkdir(), which has no error where the folder is there already; true if it was not.
-bool make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return true;
-  const int error = errno;
-  require(error == EEXIST,
-          "{}: cannot make this folder for the run: {}; name another one by --run-dir, or give --no-run-dir to keep "
-          "nothing",
-          path, std::generic_category().message(error));
-  return false;
+/// 0, or why it was not made, EEXIST among others.
+int make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno; }
+
+/// Those that are empty, from the innermost.
+void remove_folders(const std::vector<std::string>& made) {
+  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) ::rmdir(folder->c_str());
+}
+
+/// Makes a folder, and those above it that are missing: all or none. Those that it has made, from the outermost.
+std::vector<std::string> make_folders(const std::string& path, std::error_code& error) {
+  std::vector<std::string> made;
+  std::error_code ignored;
+  fs::path folder;
+  for (const fs::path& name : fs::path(path)) {
+    folder /= name;
+    if (name.empty() || fs::is_directory(folder, ignored)) continue;
+    const int reason = make_folder(folder.string());
+    if (reason == 0) made.push_back(folder.string());
+    if (reason == 0 || fs::is_directory(folder, ignored)) continue;
+    error.assign(reason == EEXIST ? ENOTDIR : reason, std::generic_category());
+    remove_folders(made);
+    return {};
+  }
+  return made;
 }
 
 }  // namespace
 
-ClaimedDirectory::ClaimedDirectory(std::string path, bool is_new) : path_(std::move(path)), is_new_(is_new) {
+ClaimedDirectory::ClaimedDirectory(std::string path, std::vector<std::string> made)
+    : path_(std::move(path)), made_(std::move(made)) {
   hold();
   layers::remove_abandoned_files(path_);
 }
@@ -96,35 +112,49 @@ bool ClaimedDirectory::make_again() {
 }
 
 ClaimedDirectory::~ClaimedDirectory() {
-  if (is_new_) {  // this fails where something is in it
-    ::rmdir((path_ + "/checkpoints").c_str());
-    ::rmdir(path_.c_str());
-  }
+  if (is_new()) ::rmdir((path_ + "/checkpoints").c_str());
+  remove_folders(made_);
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 ClaimedDirectory::ClaimedDirectory(ClaimedDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      is_new_(std::exchange(other.is_new_, false)),
+      made_(std::exchange(other.made_, {})),
       device_(other.device_),
       inode_(other.inode_) {}
 
 ClaimedDirectory& ClaimedDirectory::operator=(ClaimedDirectory&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(is_new_, other.is_new_);
+  std::swap(made_, other.made_);
   std::swap(device_, other.device_);
   std::swap(inode_, other.inode_);
   return *this;
 }
 
 ClaimedDirectory make_run_directory(const std::string& runs, const std::string& model) {
-  make_folder(runs);
+  constexpr int kMostTries = 100;  // to make a folder in `runs`, which another process may have made and given up
+  const auto require_made = [](int reason, const std::string& path) {
+    require(reason == 0 || reason == EEXIST,
+            "{}: cannot make this folder for the run: {}; name another one by --run-dir, or give --no-run-dir to keep "
+            "nothing",
+            path, std::generic_category().message(reason));
+    return reason == 0;
+  };
   const std::string beginning = (fs::path(runs) / fmt::format("{}-{}-", today(), model)).string();
-  for (std::int64_t number = 1;; ++number) {
+  std::vector<std::string> made;
+  int tries = 0;
+  for (std::int64_t number = 1;;) {
+    if (require_made(make_folder(runs), runs) && made.empty()) made = {runs};
     std::string path = beginning + std::to_string(number);
-    if (make_folder(path)) return ClaimedDirectory(std::move(path), true);
+    const int reason = make_folder(path);
+    if (reason == ENOENT && ++tries < kMostTries) continue;
+    if (require_made(reason, path)) {
+      made.push_back(path);
+      return ClaimedDirectory(std::move(path), std::move(made));
+    }
+    ++number;
   }
 }
 
@@ -143,7 +173,7 @@ ClaimedDirectory unfinished_run_directory(const std::string& runs, const std::st
     if (!run || run->state == train::RunState::finished || run->dataset != dataset) continue;
     if (train::CheckpointFolder((folder / "checkpoints").string()).steps().empty()) continue;
     try {
-      return ClaimedDirectory(path, false);
+      return ClaimedDirectory(path, {});
     } catch (const Error&) {  // that run is in work
       continue;
     }
@@ -158,10 +188,10 @@ ClaimedDirectory settle_run_directory(Settings& s, comm::ProcessGroup& group) {
     const comm::LongWork slow_disk;
     std::error_code none;
     if (!s.run_dir.empty()) {
-      const bool is_new = fs::create_directories(s.run_dir, none);
+      std::vector<std::string> made = make_folders(s.run_dir, none);
       require(!none, "--run-dir {}: cannot make this folder: {}; name another, or keep nothing by --no-run-dir",
               s.run_dir, none.message());
-      claimed = ClaimedDirectory(s.run_dir, is_new);
+      claimed = ClaimedDirectory(s.run_dir, std::move(made));
       return;
     }
     if (s.resume == "auto") claimed = unfinished_run_directory(kRuns, s.model.name, s.data.name);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tandem::apps {
 
@@ -15,17 +16,17 @@ namespace tandem::apps {
 class ClaimedDirectory {
  public:
   ClaimedDirectory() = default;
-  /// Holds a folder, and removes what killed processes left of files that they wrote there; `is_new`: this process has
-  /// just made it. Throws Error where another process holds it.
-  ClaimedDirectory(std::string path, bool is_new);
-  /// Removes a new folder if nothing was put into it.
+  /// Holds a folder, and removes what killed processes left of files that they wrote there. `made`: the folders that
+  /// this process has just made for it, itself the last. Throws Error where another process holds it.
+  ClaimedDirectory(std::string path, std::vector<std::string> made);
+  /// Removes those that were made if nothing was put into them.
   ~ClaimedDirectory();
   ClaimedDirectory(ClaimedDirectory&& other) noexcept;
   ClaimedDirectory& operator=(ClaimedDirectory&& other) noexcept;
 
   const std::string& path() const { return path_; }
   /// Whether this process has made it.
-  bool is_new() const { return is_new_; }
+  bool is_new() const { return !made_.empty(); }
 
   /// Where somebody removed or moved the folder: makes it again and holds it. True if so; one system call if not.
   /// Throws Error where it cannot be made, or another process holds what is there now.
@@ -36,7 +37,7 @@ class ClaimedDirectory {
 
   std::string path_;
   int descriptor_ = -1;
-  bool is_new_ = false;
+  std::vector<std::string> made_;         // from the outermost
   std::uint64_t device_ = 0, inode_ = 0;  // of the folder that is held
 };
 

@@ -164,7 +164,7 @@ void check_network(const Settings& s, int ranks) {
 void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) {
   check_network(s, s.replicas > 1 ? static_cast<int>(s.replicas) : environment.size());
   require(s.replicas > 1 || s.backend != "threads",
-          "--backend threads: joins ranks that are threads of one process; start them by --replicas N");
+          "--backend threads: joins ranks that are threads of one process; start several by --replicas N");
   require(s.comm_algorithm == "auto" || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
           "--comm-algorithm {}: is one of backends native and threads, and --backend {} has its own; leave one out "
           "(--comm-algorithm "

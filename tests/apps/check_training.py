@@ -499,6 +499,10 @@ def run_directories():
     run("--dataset mnist --data /none", code=2)
     check(len(directories()) == 3, f"{directories()}")
     shutil.rmtree(os.path.join(work, "runs"))
+    there = sorted(os.listdir(work))
+    for place in ("", "--run-dir deep/and/deeper", "--run-dir copy.safetensors/below", "--run-dir new/../other/"):
+        run(f"--dataset mnist --data /none {place}", code=2)
+        check(sorted(os.listdir(work)) == there, f"{place}: {os.listdir(work)}")
     with open(os.path.join(work, "runs"), "w"):
         pass
     errors = run(small, code=2).stderr.splitlines()

@@ -116,7 +116,7 @@ app_case(PROGRAM allreduce_bench NAME "ranks in one process" OUT "all_reduce sum
 app_case(PROGRAM allreduce_bench NAME "ranks in one process, in JSON" OUT "\"ranks\":2,\"backend\":\"threads\",\"shared\":true" "\"wrong\":0"
   ARGS --replicas 2 --backends threads --json --max-bytes 64 --rounds 1 --dtype bf16 --op average)
 app_case(PROGRAM allreduce_bench NAME "threads without a number" EXIT 2
-  ERR "--backends threads: joins ranks that are threads of one process; start them by --replicas N" ARGS --backends threads)
+  ERR "--backends threads: joins ranks that are threads of one process; start several by --replicas N" ARGS --backends threads)
 app_case(PROGRAM allreduce_bench NAME "ranks in one process by another backend" EXIT 2
   ERR "--replicas 2: ranks in one process have backend threads, not mpi,native; leave --backends out"
   ARGS --replicas 2 --backends mpi,native)

@@ -45,6 +45,38 @@ TEST_CASE("run directories are numbered, and gone where nothing came into them")
   CHECK(fs::exists(first.path() + "/file"));
 }
 
+TEST_CASE("what was made for a run directory is gone where nothing came into it, and nothing else") {
+  const test::TemporaryDirectory folder;
+  const std::string runs = folder / "runs";
+  make_run_directory(runs, "cnn");
+  CHECK_FALSE(fs::exists(runs));
+  {
+    const ClaimedDirectory first = make_run_directory(runs, "cnn");
+    ClaimedDirectory second = make_run_directory(runs, "cnn");
+    test::write_bytes(second.path() + "/file", "");
+  }
+  CHECK(fs::exists(runs));
+  fs::create_directory(folder / "mine");
+  make_run_directory(folder / "mine", "cnn");
+  CHECK(fs::exists(folder / "mine"));
+}
+
+TEST_CASE("runs that begin and give up at once do not take each other's directories") {
+  const test::TemporaryDirectory folder;
+  std::vector<std::string> errors(8);
+  {
+    std::vector<std::thread> threads;
+    for (std::string& error : errors)
+      threads.emplace_back([&] {
+        error = test::error_of([&] {
+          for (int i = 0; i < 200; ++i) make_run_directory(folder / "runs", "m");
+        });
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (const std::string& error : errors) CHECK(error == "no error");
+}
+
 TEST_CASE("runs that begin at once get directories of their own") {
   const test::TemporaryDirectory folder;
   std::vector<ClaimedDirectory> claimed(16);
@@ -75,7 +107,7 @@ TEST_CASE("a run goes on in the newest directory of its model that has not come 
   make_run(runs / "2026-02-01-cnn-2", "stopped");
   make_run(runs / "2026-02-01-cnn-10", "failed");
   make_run(runs / "2026-02-01-cnn-11", "finished");
-  make_run(runs / "2026-02-01-cnn-12", "running", false);  // no checkpoint
+  make_run(runs / "2026-02-01-cnn-12", "running", {});  // no checkpoint
   make_run(runs / "2026-02-01-cnn-13", "running", true, "cifar10");
   make_run(runs / "2026-02-02-resnet9-1", "running");
   make_run(runs / "2026-02-03-cnn-x", "running");
@@ -85,7 +117,7 @@ TEST_CASE("a run goes on in the newest directory of its model that has not come 
   CHECK(fs::path(first.path()).filename() == "2026-02-01-cnn-10");
   const ClaimedDirectory second = newest();  // while the first one is held
   CHECK(fs::path(second.path()).filename() == "2026-02-01-cnn-2");
-  CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(first.path(), false); }),
+  CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(first.path(), {}); }),
              ContainsText(first.path() + ": another run is writing there"));
   CHECK(fs::exists(first.path()));
 }
@@ -95,10 +127,10 @@ TEST_CASE("a claimed directory is cleared of what killed processes left of files
   test::write_bytes(folder / ".tandem-4194300-0.tmp", "half a config.toml");
   test::write_bytes(folder / "config.toml", "");
   {
-    const ClaimedDirectory held(folder.path().string(), false);
+    const ClaimedDirectory held(folder.path().string(), {});
     CHECK(folder.entries() == 1);
     test::write_bytes(folder / ".tandem-4194300-0.tmp", "");
-    CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(folder.path().string(), false); }),
+    CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(folder.path().string(), {}); }),
                ContainsText("another run is writing there"));
     CHECK(folder.entries() == 2);  // it is the other run's to clear
   }
@@ -108,21 +140,20 @@ TEST_CASE("a claimed directory that is removed or moved is made again, and held 
   const test::TemporaryDirectory folder;
   const std::string path = folder / "runs/1";
   fs::create_directories(path);
-  ClaimedDirectory held(path, false);
+  ClaimedDirectory held(path, {});
   CHECK_FALSE(held.make_again());
   fs::remove_all(folder / "runs");
   CHECK(held.make_again());
   CHECK(fs::is_directory(path));
   CHECK_FALSE(held.make_again());
-  CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(path, false); }),
-             ContainsText("another run is writing"));
+  CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(path, {}); }), ContainsText("another run is writing"));
   fs::rename(path, folder / "moved");
   CHECK(held.make_again());
   CHECK(fs::is_directory(path));
   // Another run has made it.
   fs::remove(path);
   fs::create_directory(path);
-  const ClaimedDirectory other(path, false);
+  const ClaimedDirectory other(path, {});
   CHECK_THAT(test::error_of([&] { held.make_again(); }), ContainsText(path + ": another run is writing there"));
   CHECK_FALSE(ClaimedDirectory().make_again());
 }
