@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <ranges>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -53,7 +54,7 @@ int make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0777) ==
 
 /// Those that are empty, from the innermost.
 void remove_folders(const std::vector<std::string>& made) {
-  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) ::rmdir(folder->c_str());
+  for (const std::string& folder : std::views::reverse(made)) ::rmdir(folder.c_str());
 }
 
 /// Makes a folder, and those above it that are missing: all or none. Those that it has made, from the outermost.
