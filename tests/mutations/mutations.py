@@ -399,15 +399,15 @@ MUTATIONS = [
 # them.
 GRAPH_MUTATIONS = [
     ("train/running_scores.cpp", "if (sums_.defined()) sums_.copy_from_async(make_sums(sums_.device()));", "sums_ = {};"),
-    ("train/recorded_work.cpp", "    batch.write_to(fixed_.tensors);\n", ""),
+    ("train/recorded_work.cpp", "    batch.write_to(fixed_.tensors);\n", "    (void)batch;\n"),
     ("train/step_graph.cpp", "  random_state_->upload();\n", ""),
     ("train/recorded_work.cpp", "if (graph_ && recorded_circumstances_ != circumstances())", "if (false)"),
     ("train/recorded_work.cpp", "return std::ranges::none_of(modules_, [](const auto* module) { return module->is_observed(); });", "return true;"),
     ("train/trainer_graph.cpp", "    epoch_scores_.add_launched(labels);\n", ""),
     ("train/trainer_graph.cpp", "    taken = parts_.scaler.launched_step();\n", ""),
-    ("optim/grad_scaler.cpp", "  stepped.settle_launch(launched_step_);\n", ""),
+    ("optim/grad_scaler.cpp", "  stepped.settle_launch(launched_step_);\n", "  (void)stepped;\n"),
     ("optim/optimizer_replay.cpp", "if (may_skip) unsettled_.push_back(std::move(launched));", "(void)may_skip;"),
-    ("train/step_graph.cpp", "return optimizer_.fewest_steps() >= kFewestSteps;", "return true;"),
+    ("train/step_graph.cpp", "return optimizer_.fewest_steps() >= kFewestSteps;", "return optimizer_.fewest_steps() >= kFewestSteps - 2;"),
     ("train/evaluation_graph.cpp", "  if (is_launch) sums_.add_launched(labels);\n", ""),
     ("train/recorded_work.cpp", "  if (!graph_) look_at_model();", "  "),
     ("train/trainer.cpp", "  if (step_graph_) step_graph_->look_at_model();", "  "),
