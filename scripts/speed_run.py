@@ -68,17 +68,27 @@ def summary(accuracies, seconds, bound, published=()):
 
 
 def records_of(log):
-    """The records of a run's log, those before it was gone on with as well; none where there is no log."""
+    """The records of a run's log, those before it was gone on with as well; none where there is no log. What is left of a line that a run was
+    killed in is passed over: behind it there is nothing, or the record of a run that went on."""
     if not log.exists():
         return []
-    records = []
-    for number, line in enumerate(log.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    records, torn = [], None
+    for number, line in enumerate(log.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+        if not line:
+            continue
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
         except ValueError:
-            complain(f"{log}:{number}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
-        if not isinstance(records[-1], dict) or "record" not in records[-1]:
+            if line.startswith('{"record":'):
+                torn = torn or number
+                continue
+            complain(f"{log}:{torn or number}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
+        if not isinstance(record, dict) or "record" not in record:
             complain(f"{log}:{number}: no record of a run: the log is damaged; remove {log.parent} to repeat this run")
+        if torn is not None and record["record"] != "run":
+            complain(f"{log}:{torn}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
+        torn = None
+        records.append(record)
     return records
 
 

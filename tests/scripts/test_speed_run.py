@@ -122,6 +122,17 @@ class SpeedRun(StandInCase):
         self.assertEqual([(run["seconds"], run["interrupted"]) for run in each], [(16.0, False)] * 2 + [(16.0, True), (16.0, False)])
         self.assertEqual([run["published_seconds"] for run in each], [16.5] * 4)  # what it made again when it went on does not count
 
+    def test_a_run_that_is_killed_inside_a_line_goes_on(self):
+        self.assertEqual(self.start().returncode, 0)
+        log = self.out / "seed-1" / "log.jsonl"
+        whole = log.read_text()
+        for cut in (len(whole.splitlines()[0]) // 2, whole.index('"result"') + 3):
+            log.write_text(whole[:cut] + "\n")  # as cifar_train goes on with it, on the next line
+            done = self.start()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (run,) = json.loads((self.out / "speed-run.json").read_text())["each"]
+            self.assertEqual((run["accuracy"], run["seconds"]), (93.5, 16.0))
+
     def test_logs_that_do_not_tell_of_the_whitening(self):
         totals = speed_run.summary([93.0, 94.0], [1.0, 2.0], 94.0, [1.5, None])
         self.assertEqual((totals["seconds_mean"], totals["published_seconds_mean"], totals["published_seconds_median"]), (1.5, None, None))
@@ -218,8 +229,10 @@ class SpeedRun(StandInCase):
         for damage in ("[]", "{}"):
             log.write_text(f"{whole}{damage}\n")
             self.refused("log.jsonl:5: no record of a run: the log is damaged", "--", "--width", "0.5")
-        log.write_text('{"record": "ru')
-        self.refused("log.jsonl:1: no JSON: the log is damaged", "--", "--width", "0.5")
+        torn, second = whole[:20] + "\n", whole.splitlines(keepends=True)[1]
+        for damaged in (torn + second, "no log\n"):
+            log.write_text(damaged)
+            self.refused("no JSON: the log is damaged; remove", "--", "--width", "0.5")
         self.stand_in.unlink()
         self.refused("cifar_train is not there, or no program: build it")
 
