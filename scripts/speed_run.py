@@ -85,6 +85,8 @@ def records_of(log):
             complain(f"{log}:{torn or number}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
         if not isinstance(record, dict) or "record" not in record:
             complain(f"{log}:{number}: no record of a run: the log is damaged; remove {log.parent} to repeat this run")
+        if record["record"] == "run" and not isinstance(record.get("config"), dict):
+            complain(f"{log}:{number}: a run without its settings: the log is damaged; remove {log.parent} to repeat this run")
         if torn is not None and record["record"] != "run":
             complain(f"{log}:{torn}: no JSON: the log is damaged; remove {log.parent} to repeat this run")
         torn = None
@@ -95,6 +97,14 @@ def records_of(log):
 def figures_of(folder):
     """Of a run that came to its end: its accuracy in percent, seconds, and settings; else None."""
     records = records_of(folder / "log.jsonl")
+    try:
+        return figures_in(records, folder)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        complain(f"{folder / 'log.jsonl'}: its records lack what a run writes: the log is damaged; remove {folder} to repeat this run")
+
+
+def figures_in(records, folder):
+    """Of these records."""
     results = [record for record in records if record["record"] == "result"]
     if not results or "test_accuracy" not in results[-1]:
         return None

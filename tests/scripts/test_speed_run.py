@@ -233,6 +233,12 @@ class SpeedRun(StandInCase):
         for damaged in (torn + second, "no log\n"):
             log.write_text(damaged)
             self.refused("no JSON: the log is damaged; remove", "--", "--width", "0.5")
+        of_run, of_epoch, *_, of_result = whole.splitlines(keepends=True)
+        log.write_text(of_run.replace('"config"', '"settings"'))
+        self.refused("log.jsonl:1: a run without its settings: the log is damaged", "--", "--width", "0.5")
+        for damaged in (of_epoch + of_result, of_run + of_epoch.replace("time", "times") + of_result, of_run + of_epoch.replace("1,", '"1",', 1) + of_result):
+            log.write_text(damaged)
+            self.refused("log.jsonl: its records lack what a run writes: the log is damaged", "--", "--width", "0.5")
         self.stand_in.unlink()
         self.refused("cifar_train is not there, or no program: build it")
 
