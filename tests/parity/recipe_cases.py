@@ -8,9 +8,9 @@ Truth is PyTorch's f64 run. In f64 each loss must be within LOSS_LIMIT of it, re
 thousands on its way, in PyTorch as here, so that losses, weights and buffers are held to how far PyTorch's own f32 runs stray (model_cases.py).
 Of muon and hiverge the first losses are held to FIRST_LIMIT as well; then turns of a quarter of a weight each part PyTorch's own runs in f32
 by a tenth of the loss.
-So 50 steps of each are also taken one by one, in f32: each begins with weights, buffers, momentum and slow weights of PyTorch's f64 run, and the
-loss of the next batch behind it must be within STEP_LIMIT of PyTorch's, half of them within MEDIAN_STEP_LIMIT. (Where rounding decides which
-of a window's pixels is the largest, a gradient takes another way: one such turn moved a loss by 3e-5.)
+So 49 steps of each are also taken one by one, in f32: each begins with weights, buffers, momentum and slow weights of PyTorch's f64 run, and the
+loss of the next batch behind it must be within STEP_LIMIT of PyTorch's, all but TURNS of them within MOST_STEPS_LIMIT. (Where rounding decides
+which of a window's pixels is the largest, a gradient takes another way: one such turn moved a loss by 3e-5. The others are off by 1e-7 at most.)
 Batches are of the classes of drawn patterns, so that losses fall. The schedules of 476, 200, 243 and 970 steps are done in so many.
 """
 
@@ -31,7 +31,7 @@ from training_cases import TrainingCase, pooled
 
 BATCH, LOSS_LIMIT = 64, 1e-10
 FIRST_STEPS, FIRST_LIMIT = 5, 1e-5
-STEP_LIMIT, MEDIAN_STEP_LIMIT = 1e-4, 1e-6
+STEP_LIMIT, MOST_STEPS_LIMIT, TURNS = 1e-4, 1e-6, 5
 AIRBENCH = dict(name="airbench94", image_size=32, width=0.25)
 UNIT_HEAD = dict(AIRBENCH, unit_head=True)
 HIVERGE = dict(UNIT_HEAD, activation="silu", norm_momentum=0.4434)
@@ -347,7 +347,7 @@ def single_step_case(recipe):
     def expect(result):
         off = losses_off(result, truth)
         yield "a loss behind a step", np.max(off) / STEP_LIMIT, None
-        yield "the median of losses behind a step", np.median(off) / MEDIAN_STEP_LIMIT, None
+        yield f"a loss behind a step, but for {TURNS}", np.sort(off)[-1 - TURNS] / MOST_STEPS_LIMIT, None
 
     return make_case(recipe, twin, "f32", "onednn", images, labels, expect, states)
 
