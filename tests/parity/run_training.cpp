@@ -127,18 +127,22 @@ NamedTensors run_training(const CaseFile& file) {
 }
 
 NamedTensors run_single_steps(const CaseFile& file) {
-  Training training(file);
   const NamedTensors states = layers::read_safetensors(file.stem + ".states.safetensors").tensors;
-  std::vector<double> losses{training.take_step(0)};
-  losses.push_back(training.loss_of(1).item());
-  for (std::int64_t step = 1; step + 1 < training.steps(); ++step) {
-    training.model->load_state_dict(recorded(states, "model", step));
-    training.optimizer->load_state_dict(recorded(states, "optimizer", step));
-    if (training.lookahead) training.lookahead->load(recorded(states, "lookahead", step), step);
-    training.take_step(step);
+  const std::int64_t steps = file.at("images").size(0);
+  std::vector<double> losses;
+  for (std::int64_t step = 0; step + 1 < steps; ++step) {
+    // Anew: momentum that is not loaded would be that of the step before, which is the same but for rounding.
+    Training training(file);
+    if (step > 0) {
+      training.model->load_state_dict(recorded(states, "model", step));
+      training.optimizer->load_state_dict(recorded(states, "optimizer", step));
+      if (training.lookahead) training.lookahead->load(recorded(states, "lookahead", step), step);
+    }
+    const double before = training.take_step(step);
+    if (step == 0) losses.push_back(before);
     losses.push_back(training.loss_of(step + 1).item());
   }
-  return {{"losses", Tensor::from(losses, {training.steps()})}};
+  return {{"losses", Tensor::from(losses, {steps})}};
 }
 
 }  // namespace tandem::parity
