@@ -108,6 +108,8 @@ def figures_in(records, folder):
     results = [record for record in records if record["record"] == "result"]
     if not results or "test_accuracy" not in results[-1]:
         return None
+    if results[-1].get("test_loss", 0.0) is None or not math.isfinite(results[-1]["test_accuracy"]):
+        complain(f"{folder}: the run failed: its loss is not a finite number: name another --out for other options, or remove that folder", code=1)
     epochs = {record["epoch"]: record for record in records if record["record"] == "epoch"}
     if not epochs and results[-1].get("epoch", 0) == 0:
         complain(f"{folder}: the run has no epoch, and so no time: leave --epochs 0 out")

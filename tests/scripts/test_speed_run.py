@@ -133,6 +133,14 @@ class SpeedRun(StandInCase):
             (run,) = json.loads((self.out / "speed-run.json").read_text())["each"]
             self.assertEqual((run["accuracy"], run["seconds"]), (93.5, 16.0))
 
+    def test_a_run_that_diverged_is_no_result(self):
+        self.assertEqual(self.start().returncode, 0)
+        log = self.out / "seed-1" / "log.jsonl"
+        whole = log.read_text()
+        for damage in ('"test_loss": null, "test_accuracy": 10.0', '"test_accuracy": NaN'):
+            log.write_text(whole.replace('"test_accuracy": 93.5', damage))
+            self.refused("runs/seed-1: the run failed: its loss is not a finite number", code=1)
+
     def test_logs_that_do_not_tell_of_the_whitening(self):
         totals = speed_run.summary([93.0, 94.0], [1.0, 2.0], 94.0, [1.5, None])
         self.assertEqual((totals["seconds_mean"], totals["published_seconds_mean"], totals["published_seconds_median"]), (1.5, None, None))
