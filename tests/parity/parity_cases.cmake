@@ -24,6 +24,8 @@ if(TANDEM_PYTHON)
   add_test(NAME "parity: kinks are seen" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_kinks.py)
   set_tests_properties("parity: safetensors files" "parity: kinks are seen" PROPERTIES
     SKIP_RETURN_CODE 77 LABELS "parity;no-asan")
+  add_test(NAME "parity: recipes" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_recipes.py $<TARGET_FILE:cifar_train>)
+  set_tests_properties("parity: recipes" PROPERTIES SKIP_RETURN_CODE 77 LABELS "parity;no-asan")
   add_test(NAME "parity: PyTorch goes on from checkpoints" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_checkpoint_to_pytorch.py $<TARGET_FILE:cifar_train>)
   set_tests_properties("parity: PyTorch goes on from checkpoints" PROPERTIES SKIP_RETURN_CODE 77 LABELS "parity;no-asan"
