@@ -30,6 +30,7 @@ from svg import COLOURS, FAINT, GRID, INK, path, svg, text
 ROOT = Path(__file__).resolve().parent.parent
 STOPPED = (129, 130, 143)  # exit codes of cifar_train behind SIGHUP, SIGINT and SIGTERM
 OF_EACH_RUN = ("seed", "run-dir", "resume")  # settings that runs of a folder need not share
+OF_TIME = {"threads", "cuda-graph", "resident-data", "rehearsal-steps"}  # without effect on accuracies, but on seconds
 # What this script gives cifar_train, and what would keep that from training.
 OWN_OPTIONS = ("--seed", "--run-dir", "--no-run-dir", "--resume", "--print-config", "--help", "-h", "--version")
 
@@ -197,7 +198,7 @@ def check_settings(folder, settings):
     for record in records_of(folder / "log.jsonl"):
         if record["record"] != "run":
             continue
-        had, other = record["config"], {*OF_EACH_RUN, *record.get("without_effect", ())}
+        had, other = record["config"], {*OF_EACH_RUN, *record.get("without_effect", ())} - OF_TIME
         for name in [name for name in had if name in settings and name not in other and had[name] != settings[name]]:
             complain(f"{folder} was trained with --{name} {had[name]}, which is {settings[name]} now: name another --out, or remove that folder")
 
@@ -271,6 +272,9 @@ def main():
         accuracies, seconds, published = ([f[name] for f in figures] for name in ("accuracy", "seconds", "published_seconds"))
         totals = summary(accuracies, seconds, arguments.bound, published)
         print(f"seed {seed}: {figures[-1]['accuracy']:.2f} % in {figures[-1]['seconds']:.2f} s; {words(totals)}", flush=True)
+    places = sorted({f"{f['device']} of {f['host']}" for f in figures})
+    if len(places) > 1:
+        print(f"note: runs are of {', '.join(places)}: seconds are of all of these together", file=sys.stderr)
     result = {"recipe": arguments.recipe, **totals, "each": figures}
     write_json("--out", str(out / "speed-run.json"), result)
     title = f"{arguments.recipe}: test accuracy of {len(figures)} {'run' if len(figures) == 1 else 'runs'}"

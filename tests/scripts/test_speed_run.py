@@ -181,6 +181,16 @@ class SpeedRun(StandInCase):
         config.write_text("0.5")
         self.assertEqual(self.start("--runs", "2", "--", "--config", str(config)).returncode, 0)
 
+    def test_runs_of_other_times_are_not_mixed_in_silence(self):
+        log = self.out / "seed-1" / "log.jsonl"
+        self.assertEqual(self.start().returncode, 0)
+        whole = log.read_text()
+        log.write_text(whole.replace('"device": "cpu"', '"device": "cuda:0"'))
+        self.assertIn("note: runs are of cpu of here, cuda:0 of here: seconds are", self.start("--runs", "2").stderr)
+        log.write_text(whole.replace('"width": 1.0', '"width": 1.0, "threads": 2').replace('["run-dir"]', '["run-dir", "threads"]'))
+        self.stand_in.write_text(STAND_IN.replace('print(f"width', 'print("threads = 1")\n    print(f"width'))
+        self.refused("seed-1 was trained with --threads 2, which is 1 now")
+
     def test_a_folder_without_a_run_is_free(self):
         self.refused("error: no data", "--", "--data", "nowhere")
         self.assertEqual(self.start("--", "--data", "here").returncode, 0)
