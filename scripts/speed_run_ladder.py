@@ -87,14 +87,15 @@ def command_of(arguments, idea, options):
 
 def accuracy_by_views(command, trained, folder):
     """Of the weights that a run has left."""
-    log = folder / "log.jsonl"
+    log, weights = folder / "log.jsonl", weights_of(trained)
     results = [record for record in records_of(log) if record["record"] == "result"]
-    if not results:
-        if not weights_of(trained).exists():
-            complain(f"{weights_of(trained)} is not there, though its run came to an end: remove {trained} to repeat that")
+    is_older = bool(results) and weights.exists() and log.stat().st_mtime < weights.stat().st_mtime  # that run was repeated
+    if not results or is_older:
+        if not weights.exists():
+            complain(f"{weights} is not there, though its run came to an end: remove {trained} to repeat that")
         folder.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
-        command = [*command, "--load-weights", str(weights_of(trained)), "--log", str(log)]
+        command = [*command, "--load-weights", str(weights), "--log", str(log)]
         code = call(command)
         if code in STOPPED:
             complain(f"{folder} was stopped: the same command goes on with it", code=code)

@@ -4,6 +4,8 @@ usage: test_speed_run_ladder.py SCRIPTS
 """
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -118,6 +120,14 @@ class Ladder(StandInCase):
         self.start("--runs", "1")
         self.assertEqual(len(self.calls()), 7)
         self.assertEqual(self.result(), first)
+
+    def test_views_are_of_weights_that_were_made_anew(self):
+        self.start("--runs", "1", "--rungs", "lookahead,views")
+        shutil.rmtree(self.out / "lookahead")
+        os.utime(self.out / "views" / "seed-1" / "log.jsonl", (1, 1))
+        for calls in (4, 4):  # and once alone
+            self.assertEqual(self.start("--runs", "1", "--rungs", "lookahead,views").returncode, 0)
+            self.assertEqual(len(self.calls()), calls)
 
     def test_weights_that_are_lost(self):
         self.start("--runs", "1", "--rungs", "lookahead")
