@@ -44,7 +44,7 @@ class Case:
         shares = list(self.expect(result))
         if not shares:
             return False, False, "nothing was compared"
-        what, worst, peer = max(shares, key=lambda share: share[1])
+        what, worst, peer = max(shares, key=lambda share: np.inf if np.isnan(share[1]) else share[1])  # NaN is larger than nothing
         text = f"{100.0 * worst:6.2f} % of the limit" + ("" if peer is None else f" (PyTorch {100.0 * peer:.2f} %)")
         return worst <= 1.0, False, f"{text}, {what}"
 
