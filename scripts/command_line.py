@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 
 def complain(what, code=2):
@@ -53,6 +54,13 @@ def positive_number(text):
     if not 0.0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}': not a finite number above 0")
     return value
+
+
+def folder_name(text):
+    """An argument type: a path that is not empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: name a folder, or leave it out")
+    return Path(text)
 
 
 def several(choices=None):

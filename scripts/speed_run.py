@@ -24,7 +24,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from command_line import Parser, call, complain, make_folder, positive_number, program, run, whole_number, write_json, write_text
+from command_line import Parser, call, complain, folder_name, make_folder, positive_number, program, run, whole_number, write_json, write_text
 from svg import COLOURS, FAINT, GRID, INK, path, svg, text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,7 +177,7 @@ def options_behind(rest, own=OWN_OPTIONS):
 
 def settings_of(command):
     """What cifar_train would run with, by name. It says itself what is wrong with its options, and this script ends."""
-    asked = subprocess.run([command[0], "--print-config", *command[1:]], capture_output=True, text=True, check=False)
+    asked = subprocess.run([command[0], "--print-config", *command[1:]], capture_output=True, text=True, errors="replace", check=False)
     if asked.returncode != 0:
         print(asked.stderr, end="", file=sys.stderr)
         sys.exit(2)
@@ -211,6 +211,8 @@ def train_once(command, seed, folder):
         complain(f"seed {seed} was stopped: the same command goes on with it", code=code)
     if code == 2:
         sys.exit(2)  # bad input, and cifar_train has said which
+    if code > 128:
+        complain(f"seed {seed} was ended by signal {code - 128}: the same command goes on with it", code=1)
     if code != 0:
         complain(f"seed {seed} failed: {' '.join(command)}", code=1)
     figures = figures_of(folder)
@@ -252,7 +254,7 @@ def main():
     parser.add_argument("--runs", type=whole_number(1, 100000), default=1, help="seeds to train (default 1)")
     parser.add_argument("--seed", type=whole_number(0), default=1, help="the first of them (default 1)")
     parser.add_argument("--bound", type=positive_number, default=94.0, help="accuracy in percent that is tested against (default 94)")
-    parser.add_argument("--out", type=Path, help="folder of the runs (default runs/speed-RECIPE)")
+    parser.add_argument("--out", type=folder_name, help="folder of the runs (default runs/speed-RECIPE)")
     parser.add_argument("--program", default=str(ROOT / "build/cpu/apps/cifar_train"), help="path of cifar_train")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="behind --: options of cifar_train")
     arguments = parser.parse_args()

@@ -17,7 +17,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_line import Parser, call, complain, make_folder, program, run, whole_number, write_json, write_text
+from command_line import Parser, call, complain, folder_name, make_folder, program, run, whole_number, write_json, write_text
 from speed_run import OWN_OPTIONS, STOPPED, check_settings, claim, figures_of, options_behind, records_of, settings_of, train_once
 from svg import COLOURS, FAINT, GRID, INK, path, svg, text
 
@@ -47,6 +47,7 @@ IDEAS = [
 PLAIN = Idea("plain", "none of these", [])
 BY_VIEWS = "views"  # of the weights of the rung below
 EVALUATION = ["--epochs", "0", "--steps", "0", "--no-run-dir"]
+OF_RUN_DIRECTORIES = {"--checkpoint-every", "--histograms", "--keep", "--log-every", "--profile"}  # which that evaluation has not
 
 
 def rungs():
@@ -202,11 +203,11 @@ def main():
     parser.add_argument("--seed", type=whole_number(0), default=1, help="the first of them (default 1)")
     parser.add_argument("--rungs", help=f"only these, joined by commas: {', '.join(names)}")
     parser.add_argument("--list", action="store_true", help="print the rungs and their options, and train nothing")
-    parser.add_argument("--out", type=Path, default=Path("runs/ladder"), help="folder of the runs (default runs/ladder)")
+    parser.add_argument("--out", type=folder_name, default=Path("runs/ladder"), help="folder of the runs (default runs/ladder)")
     parser.add_argument("--program", default=str(ROOT / "build/cpu/apps/cifar_train"), help="path of cifar_train")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="behind --: options of cifar_train")
     arguments = parser.parse_args()
-    arguments.rest = options_behind(arguments.rest, {*OWN_OPTIONS, "--save-weights", "--load-weights", *set_by_rungs()})
+    arguments.rest = options_behind(arguments.rest, {*OWN_OPTIONS, *OF_RUN_DIRECTORIES, "--save-weights", "--load-weights", *set_by_rungs()})
     wanted = arguments.rungs.split(",") if arguments.rungs else names
     for name in wanted:
         if name not in names:

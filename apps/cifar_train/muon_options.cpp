@@ -61,8 +61,6 @@ std::string read_newton_schulz(const std::string& text) {
 optim::OptimizerOptions optimizer_options(const Settings& s, std::int64_t steps) {
   optim::OptimizerOptions options = s.optimizer;
   if (s.normalize_every) {
-    require(s.optimizer.normalize_filters.value_or(true) || *s.normalize_every == "1",
-            "--normalize-every {}: of no use with --normalize-filters false; choose 1", *s.normalize_every);
     options.normalize_every = parse_normalize_every(*s.normalize_every);
     options.normalize_every->steps = std::max<std::int64_t>(steps, 1);
   }

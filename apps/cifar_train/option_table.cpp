@@ -43,10 +43,10 @@ std::string written(const Option& option) {
 }
 
 /// ", only with sgd, rmsprop", ", only with --steps 0"; or nothing, where all others have a use for it.
-std::string users_of(const Option& option) {
-  if (option.users_are_all_others) return "";
-  if (option.users.size() == 1) return fmt::format(", only with --{} {}", option.chooser, option.users.front());
-  return fmt::format(", only with {}", fmt::join(option.users, ", "));
+std::string users_of(const Use& use) {
+  if (use.users_are_all_others) return "";
+  if (use.users.size() == 1) return fmt::format(", only with --{} {}", use.chooser, use.users.front());
+  return fmt::format(", only with {}", fmt::join(use.users, ", "));
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -57,15 +57,15 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 
 Option& Option::only_for(std::string name_of_chooser, std::vector<std::string> choices,
                          std::vector<std::string> idle_values) {
-  chooser = std::move(name_of_chooser);
-  users = std::move(choices);
-  idle = std::move(idle_values);
+  uses.push_back({.chooser = std::move(name_of_chooser), .users = std::move(choices), .idle = std::move(idle_values)});
   return *this;
 }
 
-Option& Option::useless_with(std::string name_of_chooser, std::vector<std::string> choices) {
-  users_are_all_others = true;
-  return only_for(std::move(name_of_chooser), std::move(choices));
+Option& Option::useless_with(std::string name_of_chooser, std::vector<std::string> choices,
+                             std::vector<std::string> idle_values) {
+  only_for(std::move(name_of_chooser), std::move(choices), std::move(idle_values));
+  uses.back().users_are_all_others = true;
+  return *this;
 }
 
 Option& Option::useless_without(std::vector<std::string> names) {
@@ -209,17 +209,19 @@ std::vector<std::string> OptionTable::settle_choosers() {
       take_back(option, *set_aside);
       continue;
     }
-    if (option.chooser.empty()) continue;
     const std::string value = text_of(*option.get());
-    const Option& chooser = *find(option.chooser);
-    const auto choice = chooser.get();  // nothing: an empty path
-    const bool is_named = contains(option.users, choice ? text_of(*choice) : "");
-    const bool is_used = is_named != option.users_are_all_others;
-    if (is_used || contains(option.idle, value)) continue;
-    const bool overridden = option.source < chooser.source;
-    require(overridden, "{}{}: of no use with {}{}; leave it out", option.place.empty() ? "" : option.place + ": ",
-            written(option), written(chooser), users_of(option));
-    take_back(option, chooser);
+    for (const Use& use : option.uses) {
+      const Option& chooser = *find(use.chooser);
+      const auto choice = chooser.get();  // nothing: an empty path
+      const bool is_named = contains(use.users, choice ? text_of(*choice) : "");
+      const bool is_used = is_named != use.users_are_all_others;
+      if (is_used || contains(use.idle, value)) continue;
+      const bool overridden = option.source < chooser.source;
+      require(overridden, "{}{}: of no use with {}{}; leave it out", option.place.empty() ? "" : option.place + ": ",
+              written(option), written(chooser), users_of(use));
+      take_back(option, chooser);
+      break;
+    }
   }
   return notes;
 }

@@ -34,6 +34,15 @@ struct IntegerLimits {
 /// Who chose a value: of two, the later one goes before the other.
 enum class Source : std::uint8_t { program, recipe, config_file, command_line };
 
+/// Only these values of another option, the chooser, have a use for one; or all but these.
+struct Use {
+  std::string chooser;
+  std::vector<std::string> users;
+  bool users_are_all_others = false;
+  /// Values that say nothing, so that they may stand beside any value of the chooser. So may the initial value.
+  std::vector<std::string> idle = {};
+};
+
 /// One option. `set` reads its text into the program's settings and throws Error with what is wrong with it; `get` is
 /// the value now, or nothing where the program chooses it later; `reset` takes a value back.
 struct Option {
@@ -51,12 +60,8 @@ struct Option {
   bool repeats = false;          ///< values given one after another are joined by "; "
   std::string without;           ///< the value that --no-NAME stands for; empty: there is no such switch
 
-  /// Only these values of another option, the chooser, have a use for this one; or all but these.
-  std::string chooser;
-  std::vector<std::string> users;
-  bool users_are_all_others = false;
-  /// Values that say nothing, so that they may stand beside any value of the chooser. So may the initial value.
-  std::vector<std::string> idle;
+  /// Which other options must have a use for it.
+  std::vector<Use> uses;
   /// It says something only where one of these has another value than its initial one; empty: it always does.
   std::vector<std::string> needs;
   /// Whether another value gives another result, as things are set now; null: it does. See affects_result().
@@ -69,7 +74,7 @@ struct Option {
   bool affects_result() const { return !condition_of_effect || condition_of_effect(); }
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
   /// The reverse: of no use with these values of the other option.
-  Option& useless_with(std::string name, std::vector<std::string> choices);
+  Option& useless_with(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
   /// The same where all these other options are as they are initially.
   Option& useless_without(std::vector<std::string> names);
   Option& own_to_a_rank();

@@ -230,7 +230,8 @@ void describe_training(OptionTable& table, Settings& s) {
               of_these(with_filters,
                        "of --normalize-filters, every N steps; with M, this distance grows by M on the way to the "
                        "run's end; default 1"))
-      .only_for("optimizer", with_filters);
+      .only_for("optimizer", with_filters)
+      .useless_with("normalize-filters", {"false"}, {"1"});
   table
       .parsed("newton-schulz", s.newton_schulz, "A,B,C", read_newton_schulz,
               of_these(with_filters,

@@ -264,6 +264,8 @@ app_case(NAME "the recipe of Hiverge" OUT "activation = \"silu\"" "unit-head = t
   "tta = \"six-equal\"" "tta-share = 0.25" ARGS --recipe hiverge --print-config)
 app_case(NAME "an option before a recipe of Muon" OUT "optimizer = \"sgd\"" ERR "hiverge.toml:" "normalize-every" "newton-schulz"
   ARGS --recipe hiverge --optimizer sgd --print-config)
+app_case(NAME "a recipe whose filters keep their norms" OUT "normalize-filters = false"
+  ERR "normalize-every = 2,15 is left out: --no-normalize-filters has no use for it" ARGS --recipe hiverge --no-normalize-filters --print-config)
 app_case(NAME "a recipe without its initialisation" OUT "whitening = false" "identity-filters = false"
   ARGS --recipe airbench94 --no-whitening --no-identity-filters --print-config)
 bad_input(NAME "no whitening of another network" ERR "--no-whitening: of no use with --model resnet9, only with airbench94"
@@ -288,7 +290,7 @@ bad_input(NAME "more than all by views" ERR "--tta-share 1.5: must be at most 1"
 bad_input(NAME "a share of no views" ERR "--tta-share 0.5: of no use with --tta none" ARGS --tta-share 0.5)
 bad_input(NAME "unknown views that are nearly six" ERR "--tta: unknown tta 'six-equals': did you mean six-equal?" ARGS --tta six-equals)
 bad_input(NAME "unknown activation" ERR "--activation: unknown activation 'silo': did you mean silu?" ARGS --model airbench94 --activation silo)
-bad_input(NAME "norms restored by a rule of no use" ERR "--normalize-every 3: of no use with --normalize-filters false"
+bad_input(NAME "norms restored by a rule of no use" ERR "--normalize-every 3: of no use with --no-normalize-filters; leave it out"
   ARGS --dataset synthetic --optimizer muon --normalize-filters=false --normalize-every 3)
 bad_input(NAME "an average's pace without one" ERR "--ema-every 5: of no use with --ema 0" ARGS --dataset synthetic --ema-every 5)
 bad_input(NAME "norms restored never" ERR "--normalize-every 0: give a number of steps from 1" ARGS --optimizer muon --normalize-every 0)

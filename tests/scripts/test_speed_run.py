@@ -224,6 +224,7 @@ class SpeedRun(StandInCase):
 
     def test_bad_input(self):
         self.refused("unknown recipe", "--recipe", "airbench")
+        self.refused("--out it is empty: name a folder", "--out", "")
         self.refused("--runs 0: must be at least 1", "--runs", "0")
         self.refused("write -- in front of options for cifar_train", "width")
         self.refused("unrecognized arguments: --width: options of cifar_train go behind --; --help lists", "--width", "0.5")

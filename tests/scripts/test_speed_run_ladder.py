@@ -159,6 +159,8 @@ class Ladder(StandInCase):
             (["--", "--whitening"], "-- --whitening: this script"),
             (["--", "--save-weights=x"], "-- --save-weights: this script"),
             (["--", "--seed", "3"], "-- --seed: this script"),
+            (["--", "--keep", "1"], "-- --keep: this script"),
+            (["--out", ""], "--out it is empty: name a folder"),
         ]:
             done = self.start(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
