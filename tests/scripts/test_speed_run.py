@@ -22,7 +22,7 @@ sys.path.insert(0, str(SCRIPTS))
 import speed_run
 from stand_in_case import StandInCase
 
-# Notes each call; seed 3 ends without a result at its first call, as where it is killed; seed 9 waits for a signal, and takes
+# Notes each call; seed 7 is killed; seed 3 ends without a result at its first call, as where it is killed; seed 9 waits for a signal, and takes
 # its time to end then; --data nowhere is no data. A file of --config holds a width.
 STAND_IN = """#!/usr/bin/env python3
 import json, os, signal, sys, time
@@ -39,6 +39,8 @@ if options.get("--data") == "nowhere":
     print("error: no data", file=sys.stderr)
     sys.exit(2)
 folder, seed = options["--run-dir"], int(options["--seed"])
+if seed == 7:
+    os.kill(os.getpid(), signal.SIGKILL)
 os.makedirs(folder, exist_ok=True)
 if seed == 9:
     def stop(number, frame):
@@ -221,6 +223,9 @@ class SpeedRun(StandInCase):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(text, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_a_run_that_is_killed_may_be_gone_on_with(self):
+        self.refused("seed 7 was ended by signal 9: the same command goes on with it", "--seed", "7", code=1)
 
     def test_bad_input(self):
         self.refused("unknown recipe", "--recipe", "airbench")
