@@ -287,6 +287,7 @@ TEST_CASE("predictions are corrected by what was measured of that algorithm, as 
   CHECK_THAT(factor(ring_all_reduce(4), hosts(4), 1 << 15), WithinRel(2.0, 1e-9));
   CHECK_THAT(factor(ring_all_reduce(4), one_host, 64), WithinRel(1.0, 1e-9));
   CHECK_THAT(factor(ring_all_reduce(5), hosts(5), 64), WithinRel(1.0, 1e-9));
+  CHECK_THAT(factor(ring_all_reduce(5), std::vector{0, 1, 2, 3, 3}, 64), WithinRel(1.0, 1e-9));
   CHECK_THAT(factor(recursive_doubling(4), hosts(4), 64), WithinRel(1.0, 1e-9));
   // What is chosen follows, here from the largest size down to that where the gain is small.
   const std::vector<AlgorithmChoice> before = choose_algorithms(hosts(4), textbook_costs());

@@ -424,7 +424,7 @@ GRAPH_MUTATIONS = [
     ("layers/random_state.cpp", "if (!WorkGraph::is_recording()) launched_step_ = step;", "launched_step_ = 0;"),
     ("core/device_copies.cpp", "  refresh(copy, numbers);\n  return copy.tensor;", "  return copy.tensor;"),
     # Recordings and launches that fail.
-    ("core/cuda/work_graph_cuda.cpp", "    allocator_for(device).release_cached();\n", ""),
+    ("core/cuda/work_graph_cuda.cpp", "    allocator_for(device).release_cached();\n", "    (void)device;\n"),
     ("core/cuda/work_graph_cuda.cpp", "  if (status != cudaSuccess) cudaGetLastError();\n", ""),
     ("core/cuda/allocator_cuda.cpp", "cudaDeviceGraphMemTrim(device_.index) != cudaSuccess", "false"),
     ("train/evaluation_graph.cpp", "if (is_cancelled()) return require_recordable();", "if (is_cancelled()) return;"),
