@@ -136,7 +136,9 @@ ClaimedDirectory& ClaimedDirectory::operator=(ClaimedDirectory&& other) noexcept
 
 ClaimedDirectory make_run_directory(const std::string& runs, const std::string& model) {
   constexpr int kMostTries = 100;  // to make a folder in `runs`, which another process may have made and given up
-  const auto require_made = [](int reason, const std::string& path) {
+  std::vector<std::string> made;
+  const auto require_made = [&made](int reason, const std::string& path) {
+    if (reason != 0 && reason != EEXIST) remove_folders(made);
     require(reason == 0 || reason == EEXIST,
             "{}: cannot make this folder for the run: {}; name another one by --run-dir, or give --no-run-dir to keep "
             "nothing",
@@ -144,7 +146,6 @@ ClaimedDirectory make_run_directory(const std::string& runs, const std::string& 
     return reason == 0;
   };
   const std::string beginning = (fs::path(runs) / fmt::format("{}-{}-", today(), model)).string();
-  std::vector<std::string> made;
   int tries = 0;
   for (std::int64_t number = 1;;) {
     if (require_made(make_folder(runs), runs) && made.empty()) made = {runs};

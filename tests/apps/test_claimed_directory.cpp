@@ -56,6 +56,9 @@ TEST_CASE("what was made for a run directory is gone where nothing came into it,
     test::write_bytes(second.path() + "/file", "");
   }
   CHECK(fs::exists(runs));
+  CHECK_THAT(test::error_of([&] { make_run_directory(runs + "2", "no/model"); }),
+             ContainsText("cannot make this folder for the run: No such file or directory"));
+  CHECK_FALSE(fs::exists(runs + "2"));
   fs::create_directory(folder / "mine");
   make_run_directory(folder / "mine", "cnn");
   CHECK(fs::exists(folder / "mine"));
