@@ -157,12 +157,12 @@ class ProcessGroup {
 
   // Memory --------------------------------------------------------------------------------------------------------
 
-  /// A tensor of zeros on the CPU that is cheaper to all_reduce(): where all ranks share a host, `native` combines such
-  /// tensors where they are, and copies nothing. A plain tensor in any other group. Collective: all ranks ask for the
-  /// same, and make their tensors by the same calls. The memory lives as long as a tensor or view of it, and belongs to
-  /// this group: elsewhere it is plain memory. A process that is made by fork() sees the same elements, not a copy.
-  /// Where the system has no such memory to give, the tensor is a plain one, and a notice (kernels/notice.h) says why,
-  /// once in a group. Throws Error, on all ranks, where they ask for different sizes.
+  /// A tensor of zeros on the CPU that `native` combines where it is in all_reduce(), where all ranks share a host, and
+  /// copies nothing, whether or not other tensors can be seen by all ranks (docs/launching.md). A plain tensor in any
+  /// other group. Collective: all ranks ask for the same, and make their tensors by the same calls. The memory lives as
+  /// long as a tensor or view of it. A process that is made by fork() must not write to it. Where the system has no
+  /// such memory to give, the tensor is a plain one, and a notice (kernels/notice.h) says why, once in a group. Throws
+  /// Error, on all ranks, where they ask for different sizes.
   Tensor shared_zeros(const Shape& shape, DType dtype = DType::f32);
 
   // Costs ---------------------------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@
 
 namespace tandem {
 
-namespace {
-
 CpuAllocator& cpu_allocator() {
   // Never destroyed: storages in static objects may outlive every other static.
   static CpuAllocator& allocator = *[] {
@@ -19,6 +17,8 @@ CpuAllocator& cpu_allocator() {
   }();
   return allocator;
 }
+
+namespace {
 
 /// Made before there are threads: a process that is made by fork() while another thread makes it would wait for that
 /// for ever.

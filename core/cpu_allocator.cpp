@@ -20,7 +20,6 @@ namespace tandem {
 
 namespace {
 
-constexpr std::int64_t kLargeBlock = std::int64_t{32} << 10;
 // Small networks have blocks of many sizes; with less, half of their step goes into mapping pages (docs/results/).
 constexpr std::int64_t kLeastSpare = std::int64_t{64} << 20;
 
@@ -80,13 +79,20 @@ PageBlock CpuAllocator::new_block(std::int64_t bytes) {
   const std::int64_t capacity = PageBlock::capacity_for(bytes), spare = std::max(most_live_bytes_ / 8, kLeastSpare);
   const std::int64_t allowed = std::max(most_live_bytes_ + spare, live_bytes_ + capacity);
   const std::int64_t cached_limit = allowed - live_bytes_ - capacity;
-  PageBlock block(bytes);
+  PageBlock block = blank_block(bytes);
   if (block.capacity() > 0) {
     if (cached_bytes_ > cached_limit) gather_pages(block, std::min(capacity, cached_bytes_ - cached_limit));
     trim_to(cached_limit);
   }
   if (block.capacity() == capacity) return block;
   trim_to(0);
+  return blank_block(bytes);
+}
+
+/// In the file, if there is one with room.
+PageBlock CpuAllocator::blank_block(std::int64_t bytes) const {
+  if (file_)
+    if (PageBlock block(bytes, file_); block.capacity() > 0) return block;
   return PageBlock(bytes);
 }
 
@@ -115,6 +121,8 @@ void CpuAllocator::deallocate(void* block, std::int64_t bytes, std::span<const S
 void CpuAllocator::keep(PageBlock block) noexcept {
   const std::int64_t capacity = block.capacity();
   void* const start = block.start();
+  if (file_ && !block.is_in_file()) return;  // the next is to be
+  allow(start, capacity);
   try {
     free_blocks_.emplace(capacity, std::move(block));
   } catch (const std::bad_alloc&) {
@@ -134,7 +142,58 @@ void CpuAllocator::release_cached() noexcept {
   trim_to(0);
 }
 
-void CpuAllocator::hold_during_fork() { tandem::hold_during_fork(mutex_); }
+std::string CpuAllocator::share_blocks() {
+  const std::lock_guard lock(mutex_);
+  if (file_) return "";
+  try {
+    file_ = std::make_shared<PageFile>();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  trim_to(0);
+  return "";
+}
+
+int CpuAllocator::shared_file() const {
+  const std::lock_guard lock(mutex_);
+  return file_ ? file_->descriptor() : -1;
+}
+
+std::optional<CpuAllocator::PlaceInFile> CpuAllocator::find_shared(const void* data, std::int64_t bytes) const {
+  const auto* const begin = static_cast<const std::byte*>(data);
+  const std::lock_guard lock(mutex_);
+  if (!file_) return std::nullopt;
+  auto next = live_blocks_.upper_bound(const_cast<void*>(data));
+  if (next == live_blocks_.begin()) return std::nullopt;
+  const PageBlock& block = std::prev(next)->second;
+  const std::int64_t offset = begin - block.start();
+  if (!block.is_in_file() || bytes > block.capacity() - offset) return std::nullopt;
+  PlaceInFile place{.offset = offset};
+  for (const PageBlock::Part& part : block.parts()) {
+    FileRange* const last = place.block.count > 0 ? &place.block.ranges[place.block.count - 1] : nullptr;
+    if (last != nullptr && last->begin + last->bytes == part.in_file) {
+      last->bytes += part.bytes;
+    } else if (place.block.count == BlockInFile::kMostRanges) {
+      return std::nullopt;
+    } else {
+      place.block.ranges[place.block.count++] = {part.in_file, part.bytes};
+    }
+  }
+  return place;
+}
+
+void CpuAllocator::hold_during_fork() {
+  tandem::hold_during_fork(mutex_);
+  call_after_fork([] { cpu_allocator().leave_file(); });
+}
+
+/// Of a process made by fork(): its parent's file is the parent's.
+void CpuAllocator::leave_file() noexcept {
+  if (!file_) return;
+  for (auto& [start, block] : live_blocks_) block.leave_file();
+  for (auto& [capacity, block] : free_blocks_) block.leave_file();
+  file_ = nullptr;
+}
 
 PageBlock CpuAllocator::take_largest() {
   const auto largest = std::prev(free_blocks_.end());

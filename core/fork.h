@@ -10,4 +10,8 @@ namespace tandem {
 /// it. Does nothing where there is no fork().
 void hold_during_fork(std::mutex& mutex);
 
+/// From now on each process made by fork() calls `body` first, while such mutexes are held. Does nothing where there is
+/// no fork().
+void call_after_fork(void (*body)());
+
 }  // namespace tandem

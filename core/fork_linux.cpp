@@ -10,10 +10,11 @@ namespace tandem {
 
 namespace {
 
-/// The mutex of this list, and what it lists. Never destroyed: a process may fork while it ends.
+/// What is to be held, and called; the mutex is these lists'. Never destroyed: a process may fork while it ends.
 struct Held {
   std::mutex mutex;
   std::vector<std::mutex*> mutexes;
+  std::vector<void (*)()> bodies;
 
   void lock() {
     mutex.lock();
@@ -30,13 +31,27 @@ Held& held() {
   return all;
 }
 
+void follow_forks() {
+  const auto begin_in_child = [] {
+    for (const auto body : held().bodies) body();
+    held().unlock();
+  };
+  static const int registered = pthread_atfork([] { held().lock(); }, [] { held().unlock(); }, begin_in_child);
+  static_cast<void>(registered);
+}
+
 }  // namespace
 
 void hold_during_fork(std::mutex& mutex) {
-  static const int registered = pthread_atfork([] { held().lock(); }, [] { held().unlock(); }, [] { held().unlock(); });
-  static_cast<void>(registered);
+  follow_forks();
   const std::scoped_lock lock(held().mutex);
   held().mutexes.push_back(&mutex);
+}
+
+void call_after_fork(void (*body)()) {
+  follow_forks();
+  const std::scoped_lock lock(held().mutex);
+  held().bodies.push_back(body);
 }
 
 }  // namespace tandem

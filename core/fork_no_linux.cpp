@@ -4,5 +4,6 @@
 namespace tandem {
 
 void hold_during_fork(std::mutex& /*mutex*/) {}
+void call_after_fork(void (* /*body*/)()) {}
 
 }  // namespace tandem

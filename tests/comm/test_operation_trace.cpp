@@ -124,7 +124,9 @@ TEST_CASE("trace: chunks of several segments are told apart, and nothing arrives
 
 TEST_CASE("trace: steps through shared memory follow each other, and waiting is between them") {
   constexpr std::int64_t kSegment = Window::kSegmentBytes / 4;
-  const auto all = all_reduces_of(3, {.name = "threads"}, [](ProcessGroup& group) {
+  // Else threads see each other's data where they are.
+  const NativeOptions through_window{.name = "threads", .single_copy = SingleCopy::off};
+  const auto all = all_reduces_of(3, through_window, [](ProcessGroup& group) {
     sum_of(100)(group);                // in the cells
     sum_of(2 * kSegment + 30)(group);  // by segments
     const Tensor shared = group.shared_zeros({kSegment});

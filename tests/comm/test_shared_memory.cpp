@@ -170,7 +170,8 @@ TEST_CASE("peer processes: ranks find out together whether they may read, and wh
 
 TEST_CASE("peer processes: what a rank that gave up has under way stays as long as others may read it") {
   auto memory = SharedMemory::create(2 * Window::part_bytes(2));
-  auto engine = std::make_unique<WindowEngine>(Window(memory, 2), 0, peers_with(getpid()), 0);
+  auto engine =
+      std::make_unique<WindowEngine>(Window(memory, 2), 0, peers_with(getpid()), DataAccess{.reads_from_bytes = 0});
   const Tensor tensor = Tensor::zeros({4096});
   const std::weak_ptr<WindowOperation> operation = engine->start({.kind = CollectiveKind::broadcast,
                                                                   .dtype = DType::f32,
@@ -193,7 +194,7 @@ TEST_CASE("peer processes: a rank that cannot read ends with an error, and the o
     Answers backend({{first, std::to_string(getpid())}}, rank);
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(backend);
-    return std::make_unique<WindowEngine>(Window(memory, 2), rank, std::move(peers), 0);
+    return std::make_unique<WindowEngine>(Window(memory, 2), rank, std::move(peers), DataAccess{.reads_from_bytes = 0});
   };
   const auto first = engine_of(0, ""), second = engine_of(1, std::to_string(ended));
   const Tensor tensors[] = {Tensor::zeros({4096}), Tensor::zeros({4096})};

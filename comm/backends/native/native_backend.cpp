@@ -13,25 +13,25 @@
 #include "tandem/comm/doctor/rank_status.h"
 #include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/transports/shared_memory/first_fault.h"
+#include "tandem/comm/transports/shared_memory/peer_blocks.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/comm/transports/simulated/delayed_transport.h"
 #include "tandem/comm/transports/simulated/real_time_network.h"
+#include "tandem/core/cpu_allocator.h"
 #include "tandem/core/error.h"
 #include "tandem/kernels/notice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
 namespace tandem::comm {
 
 namespace {
-
-/// Of memory that is read in another process. Below, two copies through the window are faster than one by the kernel,
-/// which takes page by page: only blocks of this size have large pages (docs/results/2026-11-25-all-reduce.md).
-constexpr std::int64_t kLeastToRead = std::int64_t{4} << 20;
 
 constexpr std::string_view kSingleCopy = "TANDEM_SINGLE_COPY", kCudaIpc = "TANDEM_CUDA_IPC";
 
@@ -75,12 +75,7 @@ class NativeBackend final : public Backend {
   bool reduces_half(CollectiveKind kind, ReduceOp) const override {
     return engines_->window && engines_->window->takes(kind);
   }
-  std::unique_ptr<Work> start(const Collective& collective) override {
-    if (engines_->window && engines_->window->takes(collective.kind) && !is_reduction(collective.kind) &&
-        collective.bytes(collective.total()) >= kLeastToRead)
-      tell_of_two_copies();
-    return engines_->start(collective);
-  }
+  std::unique_ptr<Work> start(const Collective& collective) override { return engines_->start(collective); }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::vector<int> nodes;
     for (const int member : members) nodes.push_back(node_of_rank_[static_cast<std::size_t>(member)]);
@@ -102,6 +97,7 @@ class NativeBackend final : public Backend {
               all.front(), rank, all[rank]);
     // What no number holds is refused as other memory of that size is.
     if (bytes == 0 || bytes > std::numeric_limits<std::int64_t>::max() / place_.size - kPageBytes) return nullptr;
+    if (std::shared_ptr<Storage> storage = shared_block(bytes)) return storage;
     const SharedByRanks shared = share_memory(*this, SharedParts::part_bytes(bytes));
     if (shared.memory) return engines_->window->parts().add(shared.memory, bytes);
     tell_obstacle(fmt::format("tensors share no memory between ranks, and take longer to reduce: {}", shared.obstacle));
@@ -161,13 +157,6 @@ class NativeBackend final : public Backend {
     if (place_.rank == 0 && !line.empty() && !std::exchange(has_told_, true)) kernels::notice(line);
   }
 
-  /// Once, and where it matters.
-  void tell_of_two_copies() {
-    const std::string obstacle = std::exchange(reading_obstacle_, "");
-    if (place_.rank == 0 && !obstacle.empty())
-      kernels::notice(fmt::format("ranks cannot read each other's memory, and copy large data twice: {}", obstacle));
-  }
-
   void open_window() {
     check_wishes();
     if (!options_.shared_memory) {
@@ -189,9 +178,10 @@ class NativeBackend final : public Backend {
     }
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
-    const std::int64_t reads_from_bytes = least_to_read(*peers);
+    DataAccess access = access_to(*peers);
+    maps_blocks_ = access.blocks != nullptr;
     engines_->window = std::make_unique<WindowEngine>(Window(std::move(shared.memory), place_.size), place_.rank,
-                                                      std::move(peers), reads_from_bytes);
+                                                      std::move(peers), std::move(access));
     open_devices();
   }
 
@@ -217,16 +207,36 @@ class NativeBackend final : public Backend {
     return std::ranges::any_of(all, [](const std::string& one) { return !one.empty(); });
   }
 
-  /// Of memory that others read where it is, bytes; the same on all ranks.
-  std::int64_t least_to_read(const PeerProcesses& peers) {
-    if (options_.single_copy == SingleCopy::off) return WindowEngine::kNeverRead;
-    const std::string obstacle = obstacle_to_reading(*this, peers);
-    if (!obstacle.empty()) {
-      refuse_single_copy(obstacle);
-      reading_obstacle_ = obstacle;
-      return WindowEngine::kNeverRead;
+  /// Collective.
+  DataAccess access_to(const PeerProcesses& peers) {
+    if (options_.single_copy == SingleCopy::off) return {};
+    DataAccess access{.reading_obstacle = obstacle_to_reading(*this, peers)};
+    if (!access.reading_obstacle.empty()) {
+      refuse_single_copy(access.reading_obstacle);
+    } else {
+      const bool always = options_.single_copy == SingleCopy::on || peers.are_all_here();
+      access.reads_from_bytes = always ? 0 : DataAccess::kLeastToRead;
     }
-    return options_.single_copy == SingleCopy::on || peers.are_all_here() ? 0 : kLeastToRead;
+    if (peers.are_all_here()) return access;
+    const bool is_on_cpu = options_.device.type == DeviceType::cpu;
+    access.blocks = open_peer_blocks(*this, is_on_cpu ? "" : "it computes on a GPU").blocks;
+    return access;
+  }
+
+  /// A block that others can map, of zeros. Null on all ranks where one of them has none.
+  std::shared_ptr<Storage> shared_block(std::int64_t bytes) {
+    if (!maps_blocks_ || bytes < CpuAllocator::kLargeBlock) return nullptr;
+    std::shared_ptr<Storage> storage;
+    std::string fault;
+    try {
+      storage = std::make_shared<Storage>(bytes, Device{}, MemoryTag::comm);
+      if (!cpu_allocator().find_shared(storage->data(), bytes)) fault = "it is in no file";
+    } catch (const Error& error) {
+      fault = error.what();
+    }
+    if (!first_fault(*this, fault).empty()) return nullptr;
+    std::memset(storage->data(), 0, static_cast<std::size_t>(bytes));
+    return storage;
   }
 
   /// Else some would wait for the others.
@@ -259,8 +269,8 @@ class NativeBackend final : public Backend {
   NativeOptions options_;
   std::vector<AlgorithmChoice> choices_;
   std::string notice_;
-  std::string reading_obstacle_;  // to be told yet
   bool has_told_ = false;
+  bool maps_blocks_ = false;
   std::shared_ptr<Engines> engines_;
 };
 

@@ -16,11 +16,11 @@
 
 namespace tandem::comm {
 
-/// Whether ranks of one host read each other's memory, which copies data once where pieces move from rank to rank.
+/// Whether ranks of one host come to each other's data where these are, which copies them once or not at all.
 enum class SingleCopy : std::uint8_t {
-  automatic,  ///< where the system lets them, and it is faster
-  on,         ///< all data that are more than some KiB; an error where the system refuses
-  off,        ///< data go through memory that all see
+  automatic,  ///< where they see these data, or the system lets them read these and that is faster
+  on,         ///< all data that are more than some KiB; an error where the system refuses reading
+  off,        ///< data go through a window that all see
 };
 
 /// Whether GPUs of one host read each other's memory, by CUDA IPC.

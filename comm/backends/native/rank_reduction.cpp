@@ -62,14 +62,6 @@ void reduce_blocks(std::span<const std::byte* const> inputs, std::span<std::byte
   }
 }
 
-template <typename T>
-void reduce_typed(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, std::int64_t count,
-                  ReduceOp op) {
-  using S = Sum<T>;
-  const S divisor = op == ReduceOp::average ? static_cast<S>(inputs.size()) : S(1);
-  visit_reduction<S>(op, [&](auto combine) { reduce_blocks<T>(inputs, outputs, count, combine, divisor); });
-}
-
 }  // namespace
 
 void reduce_ranks(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, std::int64_t count,
@@ -78,7 +70,11 @@ void reduce_ranks(std::span<const std::byte* const> inputs, std::span<std::byte*
   require(dtype != DType::u8, "reduce: {} has no reduction here", name_of(dtype));
   dispatch_all(dtype, "reduce", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, std::uint8_t>) reduce_typed<T>(inputs, outputs, count, op);
+    if constexpr (!std::is_same_v<T, std::uint8_t>) {
+      using S = Sum<T>;
+      const S divisor = op == ReduceOp::average ? static_cast<S>(inputs.size()) : S(1);
+      visit_reduction<S>(op, [&](auto combine) { reduce_blocks<T>(inputs, outputs, count, combine, divisor); });
+    }
   });
 }
 

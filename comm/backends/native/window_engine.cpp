@@ -2,6 +2,7 @@
 #include "tandem/comm/backends/native/window_engine.h"
 
 #include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/comm/backends/native/offers.h"
 #include "tandem/core/error.h"
 
@@ -36,17 +37,29 @@ BlockExchange pieces_of(const Collective& collective, int rank, int ranks) {
 
 }  // namespace
 
-WindowEngine::WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers, std::int64_t reads_from_bytes)
+WindowEngine::WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers, DataAccess access)
     : window_(std::move(window)),
       rank_(rank),
       peers_(std::move(peers)),
-      reads_from_bytes_(reads_from_bytes),
-      parts_(rank),
+      reads_from_bytes_(access.reads_from_bytes),
+      reading_obstacle_(std::move(access.reading_obstacle)),
+      views_(rank, std::move(access.blocks), reads_from_bytes_ != DataAccess::kNever && peers_->are_all_here()),
       ended_(*peers_, rank, window_.ranks()) {}
 
-/// After an error, ranks that are other threads may still read what is under way.
+/// After an error, other ranks may still be at what is under way.
 WindowEngine::~WindowEngine() {
-  for (std::shared_ptr<WindowOperation>& operation : queue_) window_.memory()->keep(std::move(operation));
+  for (std::shared_ptr<WindowOperation>& operation : queue_) {
+    if (operation->stage == Stage::offered || operation->stage == Stage::done_here) keep_data(operation);
+    window_.memory()->keep(std::move(operation));
+  }
+}
+
+/// Where others read this rank's data, and write to them, in its own blocks: these must not become another tensor's.
+void WindowEngine::keep_data(const std::shared_ptr<WindowOperation>& operation) {
+  const Cell& cell = mine().cell(operation->number);
+  using Kind = DataPlace::Kind;
+  if (cell.input.kind == Kind::address) window_.memory()->keep(operation);  // for as long as other threads have it
+  if (cell.input.kind == Kind::block || cell.output.kind == Kind::block) detail::keep_for_ever(operation);
 }
 
 bool WindowEngine::takes(CollectiveKind kind) const {
@@ -72,6 +85,7 @@ bool WindowEngine::poll() {
       if (!advance(first)) break;
     } catch (...) {
       first.fault = std::current_exception();
+      if (first.is_where_data_are) keep_data(queue_.front());
       fail_here(first);
     }
     moved = true;
@@ -109,16 +123,22 @@ void WindowEngine::offer(WindowOperation& operation) {
   Cell& cell = mine().cell(operation.number);
   cell.has_failed.store(false, std::memory_order_relaxed);
   cell.offer = offer_of(c);
+  cell.input.kind = cell.output.kind = DataPlace::Kind::hidden;
   if (has_pieces(c.kind)) {
     show_pieces(cell, operation.pieces.sent);
-    cell.offer.is_readable = !may_be_read(c, cell.offer) || is_readable_by_others(cell.offer.address, cell.offer.bytes);
+    if (cell.offer.bytes > Cell::bytes_behind_pieces(window_.ranks()))
+      cell.input = views_.place_of(reinterpret_cast<const void*>(cell.offer.address), cell.offer.bytes);
+    cell.offer.is_readable = cell.input.kind == DataPlace::Kind::block || !may_be_read(c, cell.offer) ||
+                             is_readable_by_others(cell.offer.address, cell.offer.bytes);
   } else if (bytes <= Cell::kPayloadBytes) {
     if (bytes > 0) std::memcpy(cell.payload, c.input, static_cast<std::size_t>(bytes));
-  } else if (c.kind == CollectiveKind::all_reduce) {
-    const auto [segment, offset] = parts_.find(c.output, bytes);
-    cell.offer.segment = segment;
-    cell.offer.offset = offset;
-    if (segment != 0) copy_block(c.input, c.output, bytes);
+  } else {
+    if (c.output != nullptr) cell.output = views_.place_of(c.output, bytes);
+    cell.input = c.input == c.output ? cell.output : views_.place_of(c.input, bytes);
+    if (cell.input.kind == DataPlace::Kind::hidden && cell.output.kind != DataPlace::Kind::hidden) {
+      copy_block(c.input, c.output, bytes);
+      cell.input = cell.output;
+    }
   }
   cell.number.store(operation.number, std::memory_order_release);
   operation.stage = Stage::offered;
@@ -130,7 +150,7 @@ void WindowEngine::offer(WindowOperation& operation) {
 
 /// Whether other processes read what this rank offers, as far as it knows: there are large data on some rank.
 bool WindowEngine::may_be_read(const Collective& collective, const Offer& offer) const {
-  if (reads_from_bytes_ == kNeverRead || peers_->are_all_here()) return false;
+  if (reads_from_bytes_ == DataAccess::kNever || peers_->are_all_here()) return false;
   const bool may_be_large =
       collective.kind == CollectiveKind::all_to_all || collective.bytes(collective.total()) >= reads_from_bytes_;
   return may_be_large && offer.bytes > Cell::bytes_behind_pieces(window_.ranks());
@@ -144,24 +164,20 @@ bool WindowEngine::try_begin(WindowOperation& operation) {
   while (operation.seen < window_.ranks() && has_offered(operation.seen)) ++operation.seen;
   if (operation.seen < window_.ranks()) return operation.seen > seen_before;
   if (operation.trace) operation.trace->add_wait(kWaitForAll);
-  check_offers(operation);
+  const Offer& of_first = window_.area(0).cell(operation.number).offer;
+  for (int rank = 1; rank < window_.ranks(); ++rank)
+    require_alike(of_first, window_.area(rank).cell(operation.number).offer, rank);
   const Collective& c = operation.collective;
   if (has_pieces(c.kind)) {
     begin_pieces(operation);
   } else if (c.bytes(c.count()) <= Cell::kPayloadBytes) {
     reduce_cells(operation);
-  } else if (is_in_one_segment(operation)) {
-    reduce_in_place(operation);
+  } else if (operation.is_where_data_are = sees_all_data(operation); operation.is_where_data_are) {
+    reduce_where_data_are(operation);
   } else {
     stage_segments(operation, c.count(), window_.segment_elements(size_of(c.dtype)));
   }
   return true;
-}
-
-void WindowEngine::check_offers(const WindowOperation& operation) const {
-  const Offer& first = window_.area(0).cell(operation.number).offer;
-  for (int rank = 1; rank < window_.ranks(); ++rank)
-    require_alike(first, window_.area(rank).cell(operation.number).offer, rank);
 }
 
 void WindowEngine::end_here(WindowOperation& operation) {

@@ -1,11 +1,12 @@
 // Collectives through memory that all ranks see: each rank combines its own part of everybody's data.
 #pragma once
 
+#include "tandem/comm/backends/native/data_views.h"
 #include "tandem/comm/backends/native/operation_trace.h"
-#include "tandem/comm/backends/native/shared_parts.h"
 #include "tandem/comm/backends/native/window_pieces.h"
 #include "tandem/comm/collective.h"
 #include "tandem/comm/transports/shared_memory/ended_peer.h"
+#include "tandem/comm/transports/shared_memory/peer_blocks.h"
 #include "tandem/comm/transports/shared_memory/peer_processes.h"
 #include "tandem/comm/transports/shared_memory/window.h"
 
@@ -29,15 +30,28 @@ struct WindowOperation {
   Collective collective;
   BlockExchange pieces = {};  ///< of collectives that move them
   Stage stage = Stage::queued;
-  std::uint64_t number = 0;                    ///< of the collective, from 1
-  int seen = 0;                                ///< ranks whose offers have come
-  std::uint64_t first = 0, end = 0;            ///< its segments among all that go through the window
-  std::shared_ptr<SharedMemory> segment = {};  ///< of data that are combined where they are
-  std::string mismatch = {};                   ///< what did not fit on this rank: its fault at the end
-  std::exception_ptr fault = {};               ///< why it failed: it is complete then
-  std::unique_ptr<OperationTrace> trace = {};  ///< of its steps; null where none is recorded
+  std::uint64_t number = 0;                                  ///< of the collective, from 1
+  int seen = 0;                                              ///< ranks whose offers have come
+  std::uint64_t first = 0, end = 0;                          ///< its segments among all that go through the window
+  bool is_where_data_are = false;                            ///< others write to this rank's data
+  std::vector<std::shared_ptr<SharedMemory>> segments = {};  ///< of data that are combined where they are
+  std::string mismatch = {};                                 ///< what did not fit on this rank: its fault at the end
+  std::exception_ptr fault = {};                             ///< why it failed: it is complete then
+  std::unique_ptr<OperationTrace> trace = {};                ///< of its steps; null where none is recorded
 
   bool is_complete() const { return stage == Stage::complete; }
+};
+
+/// How the ranks of a group come to each other's data, alike on all.
+struct DataAccess {
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  /// Below, two copies through the window are faster than one by the kernel, which takes page by page: only blocks of
+  /// this size have large pages (docs/results/2026-11-25-all-reduce.md).
+  static constexpr std::int64_t kLeastToRead = std::int64_t{4} << 20;
+
+  std::int64_t reads_from_bytes = kNever;   ///< pieces of memory of so many bytes and more are read where they are
+  std::string reading_obstacle = {};        ///< told where it first makes a difference
+  std::unique_ptr<PeerBlocks> blocks = {};  ///< those that ranks can map; null where they cannot
 };
 
 /// Collectives between the ranks of one host. Each rank offers its data in its cell, and begins when all have: one
@@ -45,8 +59,9 @@ struct WindowOperation {
 /// by size and place:
 ///
 /// - small data are in the cells: every rank combines all of them;
-/// - data in one shared segment are combined where they are: each rank reads its part of everybody's data, and writes
-///   the result to all of them. Nothing is copied;
+/// - data that every rank has where the others see them, in one shared segment, in blocks of memory that these can map,
+///   or in one process, are combined where they are: each rank reads its part of everybody's data, and writes the
+///   result to all of them. Nothing is copied;
 /// - others go through the window in segments: each rank puts there what others combine, combines its own part, and
 ///   takes the other parts of the result. One segment is combined while the next is put there.
 ///
@@ -61,11 +76,7 @@ struct WindowOperation {
 /// No thread of its own: poll() moves it on, and never waits.
 class WindowEngine {
  public:
-  static constexpr std::int64_t kNeverRead = std::numeric_limits<std::int64_t>::max();
-
-  /// Pieces of memory of `reads_from_bytes` bytes and more are read from where they are, on all ranks alike.
-  WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers,
-               std::int64_t reads_from_bytes = kNeverRead);
+  WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers, DataAccess access = {});
   ~WindowEngine();
   WindowEngine(const WindowEngine&) = delete;
   WindowEngine& operator=(const WindowEngine&) = delete;
@@ -79,7 +90,7 @@ class WindowEngine {
   void check_peers();
   /// What the first operation under way waits for: "shared memory, for rank 3 to enter"; "" where there is none.
   std::string waits_for() const;
-  SharedParts& parts() { return parts_; }
+  SharedParts& parts() { return views_.parts(); }
   const PeerProcesses& peers() const { return *peers_; }
 
  private:
@@ -91,16 +102,16 @@ class WindowEngine {
   void offer(WindowOperation& operation);
   bool may_be_read(const Collective& collective, const Offer& offer) const;
   bool try_begin(WindowOperation& operation);
-  void check_offers(const WindowOperation& operation) const;
   void stage_segments(WindowOperation& operation, std::int64_t count, std::int64_t in_a_segment);
   void end_here(WindowOperation& operation);
   bool try_end(WindowOperation& operation);
   void fail_here(WindowOperation& operation);
+  void keep_data(const std::shared_ptr<WindowOperation>& operation);
 
   // window_reductions.cpp
-  bool is_in_one_segment(const WindowOperation& operation) const;
+  bool sees_all_data(const WindowOperation& operation) const;
   void reduce_cells(WindowOperation& operation);
-  void reduce_in_place(WindowOperation& operation);
+  void reduce_where_data_are(WindowOperation& operation);
   bool advance_segments(WindowOperation& operation);
   void copy_in(const WindowOperation& operation, std::uint64_t segment);
   void reduce_part(const WindowOperation& operation, std::uint64_t segment);
@@ -109,6 +120,7 @@ class WindowEngine {
   // window_moves.cpp
   void begin_pieces(WindowOperation& operation);
   bool reads(const ShownPieces& shown);
+  void tell_of_two_copies();
   void check_pieces(WindowOperation& operation, const ShownPieces& shown) const;
   void take_pieces(const WindowOperation& operation, const ShownPieces& shown) const;
   bool advance_piece_segments(WindowOperation& operation);
@@ -124,14 +136,15 @@ class WindowEngine {
   int rank_;
   std::unique_ptr<PeerProcesses> peers_;
   std::int64_t reads_from_bytes_;
-  SharedParts parts_;
+  std::string reading_obstacle_;
+  bool has_told_ = false;  // of it
+  DataViews views_;
   std::deque<std::shared_ptr<WindowOperation>> queue_;
   std::uint64_t number_ = 0;                            // of collectives that were offered
   std::uint64_t copied_ = 0, reduced_ = 0, taken_ = 0;  // segments
   std::vector<const std::byte*> inputs_;                // by rank, used again and again
   std::vector<std::byte*> outputs_;
   std::unique_ptr<Storage> copies_;  // of parts of others' pieces
-  bool has_told_ = false;            // that data are copied twice
   EndedPeer ended_;
 };
 

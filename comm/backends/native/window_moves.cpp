@@ -25,7 +25,7 @@ struct PieceInSegment {
 }  // namespace
 
 void WindowEngine::begin_pieces(WindowOperation& operation) {
-  const ShownPieces shown(window_, *peers_, rank_, operation.number);
+  const ShownPieces shown(window_, views_, *peers_, rank_, operation.number);
   check_pieces(operation, shown);
   const bool combines = is_reduction(operation.collective.kind);
   const bool are_in_cells = shown.are_in_cells();
@@ -44,14 +44,21 @@ void WindowEngine::begin_pieces(WindowOperation& operation) {
 
 /// Whether pieces are read from where they are; the same on all ranks.
 bool WindowEngine::reads(const ShownPieces& shown) {
+  if (shown.are_seen()) return true;
+  if (shown.most_bytes() >= DataAccess::kLeastToRead) tell_of_two_copies();
   if (shown.most_bytes() < reads_from_bytes_) return false;
   const int rank = shown.first_unreadable();
-  if (rank >= 0 && rank_ == 0 && !std::exchange(has_told_, true))
-    kernels::notice(fmt::format(
-        "ranks cannot read each other's memory, and copy large data twice: rank {} has data where the system lets no "
-        "other process read",
-        rank));
-  return rank < 0;
+  if (rank < 0) return true;
+  reading_obstacle_ = fmt::format("rank {} has data where the system lets no other process read", rank);
+  tell_of_two_copies();
+  return false;
+}
+
+/// Once.
+void WindowEngine::tell_of_two_copies() {
+  if (reading_obstacle_.empty() || std::exchange(has_told_, true) || rank_ != 0) return;
+  kernels::notice(
+      fmt::format("ranks cannot read each other's memory, and copy large data twice: {}", reading_obstacle_));
 }
 
 /// What does not fit is not taken, and this rank fails at the end: others count on its part until then.
@@ -101,7 +108,7 @@ bool WindowEngine::advance_piece_segments(WindowOperation& operation) {
 }
 
 void WindowEngine::copy_in_pieces(const WindowOperation& operation, std::uint64_t segment) {
-  const ShownPieces shown(window_, *peers_, rank_, operation.number);
+  const ShownPieces shown(window_, views_, *peers_, rank_, operation.number);
   const auto* const memory = reinterpret_cast<const std::byte*>(mine().cell(operation.number).offer.address);
   const auto index = static_cast<std::int64_t>(segment - operation.first);
   StepScope step(operation.trace, "copy in", StepWork::copy, 0, index);
@@ -117,7 +124,7 @@ void WindowEngine::copy_in_pieces(const WindowOperation& operation, std::uint64_
 }
 
 void WindowEngine::take_from_slots(const WindowOperation& operation, std::uint64_t segment) {
-  const ShownPieces shown(window_, *peers_, rank_, operation.number);
+  const ShownPieces shown(window_, views_, *peers_, rank_, operation.number);
   const auto index = static_cast<std::int64_t>(segment - operation.first);
   StepScope step(operation.trace, "take", StepWork::copy, 0, index);
   for (int from = 0; from < window_.ranks(); ++from) {
@@ -160,7 +167,7 @@ const std::byte* WindowEngine::looked_at(const ShownPieces& shown, int from, std
 /// Ranks have this one's piece in the same place, as counts are alike.
 void WindowEngine::combine_from_slots(const WindowOperation& operation, std::uint64_t segment) {
   const Collective& c = operation.collective;
-  const ShownPieces shown(window_, *peers_, rank_, operation.number);
+  const ShownPieces shown(window_, views_, *peers_, rank_, operation.number);
   const Piece& piece = shown.piece(rank_, rank_);
   const auto index = static_cast<std::int64_t>(segment - operation.first);
   const PieceInSegment part(piece, index);

@@ -36,12 +36,25 @@ int ShownPieces::first_unreadable() const {
   return -1;
 }
 
+/// Of segments ranks may have parts of different ones.
+bool ShownPieces::is_seen(int from) const {
+  const DataPlace::Kind kind = cell(from).input.kind;
+  return kind == DataPlace::Kind::block || (kind == DataPlace::Kind::address && peers_.is_here(from));
+}
+
+bool ShownPieces::are_seen() const {
+  for (int rank = 0; rank < window_.ranks(); ++rank) {
+    if (cell(rank).offer.bytes > Cell::bytes_behind_pieces(window_.ranks()) && !is_seen(rank)) return false;
+  }
+  return true;
+}
+
 const std::byte* ShownPieces::view(int from) const {
   Cell& shown = cell(from);
   const std::int64_t begin = piece(from, rank_).begin;
   if (shown.offer.bytes <= Cell::bytes_behind_pieces(window_.ranks()))
     return shown.data_behind_pieces(window_.ranks()) + begin;
-  return peers_.is_here(from) ? reinterpret_cast<const std::byte*>(shown.offer.address) + begin : nullptr;
+  return is_seen(from) ? views_.view(from, shown.input) + begin : nullptr;
 }
 
 void ShownPieces::take(int from, std::int64_t begin, void* into, std::int64_t bytes) const {

@@ -1,4 +1,4 @@
-// Reductions: of what is in the cells, where the data are, and by segments.
+// Reductions: of what is in the cells, of data where they are, and by segments.
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/native/rank_reduction.h"
 #include "tandem/comm/backends/native/window_engine.h"
@@ -35,11 +35,23 @@ struct SegmentElements {
 
 }  // namespace
 
-bool WindowEngine::is_in_one_segment(const WindowOperation& operation) const {
-  const std::int32_t segment = window_.area(0).cell(operation.number).offer.segment;
-  for (int rank = 0; rank < window_.ranks(); ++rank)
-    if (window_.area(rank).cell(operation.number).offer.segment != segment) return false;
-  return segment != 0;
+/// Whether every rank's data are where all others see them. What ranks have of a segment they have for as long as they
+/// have data there themselves.
+bool WindowEngine::sees_all_data(const WindowOperation& operation) const {
+  const auto cell = [&](int rank) -> const Cell& { return window_.area(rank).cell(operation.number); };
+  const auto are_seen = [&](DataPlace Cell::* which) {
+    const DataPlace& first = cell(0).*which;
+    for (int rank = 1; rank < window_.ranks(); ++rank) {
+      const DataPlace& place = cell(rank).*which;
+      if (place.kind != first.kind || place.segment != first.segment) return false;
+    }
+    return first.kind != DataPlace::Kind::hidden;
+  };
+  if (!are_seen(&Cell::input)) return false;
+  if (operation.collective.kind == CollectiveKind::all_reduce) return are_seen(&Cell::output);
+  // Of a segment the others would have to have an output, too.
+  const DataPlace::Kind output = cell(operation.collective.peer).output.kind;
+  return output == DataPlace::Kind::block || output == DataPlace::Kind::address;
 }
 
 void WindowEngine::reduce_cells(WindowOperation& operation) {
@@ -55,10 +67,11 @@ void WindowEngine::reduce_cells(WindowOperation& operation) {
   operation.stage = Stage::complete;
 }
 
-void WindowEngine::reduce_in_place(WindowOperation& operation) {
+void WindowEngine::reduce_where_data_are(WindowOperation& operation) {
   const Collective& c = operation.collective;
-  const std::int32_t segment = mine().cell(operation.number).offer.segment;
-  operation.segment = parts_.memory(segment);
+  const Cell& own = mine().cell(operation.number);
+  for (const DataPlace& place : {own.input, own.output})
+    if (place.kind == DataPlace::Kind::segment) operation.segments.push_back(views_.parts().memory(place.segment));
   // Parts end where cache lines do, if the data begin where one does: no line is written by two ranks.
   const std::int64_t element_bytes = size_of(c.dtype),
                      unit = static_cast<std::int64_t>(kSharedLineBytes) / element_bytes;
@@ -67,9 +80,10 @@ void WindowEngine::reduce_in_place(WindowOperation& operation) {
   inputs_.clear();
   outputs_.clear();
   for (int rank = 0; rank < window_.ranks(); ++rank) {
-    const Offer& offer = window_.area(rank).cell(operation.number).offer;
-    outputs_.push_back(parts_.part(segment, rank) + offer.offset + begin * element_bytes);
-    inputs_.push_back(outputs_.back());
+    const Cell& cell = window_.area(rank).cell(operation.number);
+    inputs_.push_back(views_.view(rank, cell.input) + begin * element_bytes);
+    if (cell.output.kind != DataPlace::Kind::hidden)
+      outputs_.push_back(views_.view(rank, cell.output) + begin * element_bytes);
   }
   if (begin < end) {
     const StepScope step(operation.trace, "reduce", StepWork::reduce, c.bytes(end - begin));

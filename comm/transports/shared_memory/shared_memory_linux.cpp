@@ -1,20 +1,19 @@
 // Memory files (memfd_create), which other processes of the same user open by way of /proc/PID/fd.
 #include "tandem/comm/transports/shared_memory/available_memory.h"
+#include "tandem/comm/transports/shared_memory/file_handle.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
+#include "tandem/core/memory_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -57,28 +56,6 @@ std::byte* map_file(int file, std::int64_t bytes) {
   return static_cast<std::byte*>(mapped);
 }
 
-/// This start of this machine, "" where the system does not say.
-const std::string& machine_start() {
-  static const std::string start = [] {
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    std::string id;
-    file >> id;
-    return id;
-  }();
-  return start;
-}
-
-/// A memory file that holds no program: a system may allow no other ones. Older systems do not know the wish.
-int make_memory_file(const char* name) {
-#if defined(MFD_NOEXEC_SEAL)
-  constexpr unsigned kNoProgram = MFD_NOEXEC_SEAL;
-#else
-  constexpr unsigned kNoProgram = 0x0008U;  // its number since Linux 6.3
-#endif
-  const int file = memfd_create(name, MFD_CLOEXEC | kNoProgram);
-  return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC);
-}
-
 /// Takes pages now: where the system has none left, that is an error here, and a signal when they are first written.
 void take_pages(int file, ByteRange range) {
   // By pieces: a signal, as a profiler's timer sends many, may make the system begin a piece anew.
@@ -91,28 +68,6 @@ void take_pages(int file, ByteRange range) {
     if (code == 0) done += piece;
   }
 }
-
-/// Ranks in different containers may have the same process number: what tells these apart, or 0.
-std::uint64_t process_namespace() {
-  struct stat status{};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
-
-/// Closes a file unless it is taken.
-class OwnedFile {
- public:
-  explicit OwnedFile(int file) : file_(file) {}
-  ~OwnedFile() {
-    if (file_ >= 0) close(file_);
-  }
-  OwnedFile(const OwnedFile&) = delete;
-  OwnedFile& operator=(const OwnedFile&) = delete;
-  int get() const { return file_; }
-  int take() { return std::exchange(file_, -1); }
-
- private:
-  int file_;
-};
 
 }  // namespace
 
@@ -139,39 +94,20 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes, ByteRange
   return memory;
 }
 
-std::string SharedMemory::handle() const {
-  struct stat status{};
-  require(fstat(file_, &status) == 0, "shared memory: {}", system_error_text(errno));
-  return fmt::format("{} {} {} {} {} {}", getpid(), process_namespace(), file_, bytes_, status.st_ino, machine_start());
-}
+std::string SharedMemory::handle() const { return handle_of_file(file_); }
 
 std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, ByteRange own, bool keeps_file) {
-  std::istringstream text(handle);
-  std::int64_t process = 0, bytes = 0;
-  std::uint64_t name_space = 0, inode = 0;
-  int number = 0;
-  require(static_cast<bool>(text >> process >> name_space >> number >> bytes >> inode),
-          "shared memory: '{}' is no handle", handle);
-  std::string start;
-  text >> start;
-  require(start.empty() || machine_start().empty() || start == machine_start(),
-          "shared memory: the ranks are on different machines");
-  require(name_space == process_namespace(), "shared memory: the ranks are in containers that do not see each other");
-  if (process == getpid()) {
-    auto memory = mapped_here().find(number);
-    require(memory != nullptr, "shared memory: file {} of this process is closed", number);
-    take_pages(number, own);
+  const FileHandle found = parse_file_handle(handle);
+  if (found.process == getpid()) {
+    auto memory = mapped_here().find(found.number);
+    require(memory != nullptr, "shared memory: file {} of this process is closed", found.number);
+    take_pages(found.number, own);
     return memory;
   }
-  const std::string path = fmt::format("/proc/{}/fd/{}", process, number);
-  OwnedFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  require(file.get() >= 0, "shared memory: cannot open {}: {}", path, system_error_text(errno));
-  struct stat status{};
-  require(fstat(file.get(), &status) == 0 && status.st_ino == inode && status.st_size == bytes,
-          "shared memory: {} is another file: the ranks do not see the same processes", path);
+  OwnedFile file = open_file(found);
   take_pages(file.get(), own);
-  std::byte* const data = map_file(file.get(), bytes);
-  return std::shared_ptr<SharedMemory>(new SharedMemory(keeps_file ? file.take() : -1, data, bytes));
+  std::byte* const data = map_file(file.get(), found.bytes);
+  return std::shared_ptr<SharedMemory>(new SharedMemory(keeps_file ? file.take() : -1, data, found.bytes));
 }
 
 void SharedMemory::seal() {

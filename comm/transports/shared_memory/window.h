@@ -3,6 +3,7 @@
 
 #include "tandem/comm/collective.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
+#include "tandem/core/cpu_allocator.h"
 
 #include <atomic>
 #include <cstddef>
@@ -22,11 +23,25 @@ struct alignas(kSharedLineBytes) Counter {
   void set(std::uint64_t now) { value.store(now, std::memory_order_release); }
 };
 
+/// Where other ranks find data of a rank.
+struct DataPlace {
+  enum class Kind : std::uint8_t {
+    hidden,   ///< nowhere
+    segment,  ///< in its part of a segment that all ranks have made
+    block,    ///< in a block of its process that others can map
+    address,  ///< ranks are threads of one process
+  };
+
+  Kind kind = Kind::hidden;
+  std::int32_t segment = 0;
+  std::int64_t offset = 0;                 ///< in its part of the segment
+  CpuAllocator::PlaceInFile in_file = {};  ///< of the block
+  std::uint64_t address = 0;
+};
+
 /// What a rank brings to a collective: all but the place of its memory must be alike on all ranks.
 struct Offer {
   std::int64_t count = 0;
-  std::int64_t offset = 0;   ///< of its data in its part of the shared segment
-  std::int32_t segment = 0;  ///< 0: its data are in no shared segment
   std::int32_t root = 0;
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::u8;
@@ -49,6 +64,7 @@ struct alignas(kSharedLineBytes) Cell {
   std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
   std::atomic<bool> has_failed{false};   ///< on this rank: for those that see `done`
   Offer offer;
+  DataPlace input = {}, output = {};  ///< of data that are not in the payload
   alignas(16) std::byte payload[kPayloadBytes];
 
   /// In the payload: by rank, and what is left behind them.

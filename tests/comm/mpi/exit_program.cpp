@@ -4,9 +4,15 @@
 #include "tandem/comm/launch/threads.h"
 #include "tests/comm/refuse_reading.h"
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -45,12 +51,25 @@ int sum_on_gpus(MpiEnvironment& environment, const std::string& way) {
   return 0;
 }
 
+/// From now on the system gives this process few addresses more.
+void map_no_more() {
+#if defined(__linux__)
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto bytes = static_cast<rlim_t>(pages * 4096 + (1 << 20));
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
   return run_program([&](MpiEnvironment& environment) {
     if (way == "refused") refuse_reading();
+    // Made before the group, it is in no block that others map.
+    const Tensor early = way.starts_with("refused") ? Tensor::full({1 << 20}, 1.0 + environment.rank()) : Tensor();
     if (way == "own-wish" && environment.rank() == 1) setenv("TANDEM_SINGLE_COPY", "sometimes", 1);
     const std::string one = "devices-one-";
     if (way.starts_with(one) && way != one + "on-cpu" && environment.rank() == 1)
@@ -88,12 +107,22 @@ int main(int argc, char** argv) {
     if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
     if (way == "refused-later") refuse_reading();
     if (way.starts_with("refused")) {
-      const Tensor mine = Tensor::full({1 << 20}, 1.0 + group->rank());
-      const Tensor all = group->all_gather(mine);
+      const Tensor all = group->all_gather(early);
       for (int rank = 0; rank < group->size(); ++rank)
         require(all.select(0, rank).narrow(0, (1 << 20) - 1, 1).item() == 1.0 + rank, "wrong elements of rank {}",
                 rank);
-      group->all_gather(mine);  // says nothing more
+      group->all_gather(early);  // says nothing more
+    }
+    if (way == "unmapped") {
+      const Tensor tensor = Tensor::full({1 << 20}, 1.0);
+      group->barrier();
+      if (group->rank() == 1) map_no_more();
+      try {
+        group->all_reduce(Out(tensor));
+      } catch (const Error&) {
+        if (group->rank() != 1) std::this_thread::sleep_for(std::chrono::minutes(1));  // until the launcher ends it
+        throw;
+      }
     }
     if (way == "threads") {
       const int threads = default_threads(*group);

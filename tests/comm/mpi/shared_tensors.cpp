@@ -1,9 +1,16 @@
 // Tensors in memory that ranks share, between processes.
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/ddp/gradient_bucket.h"
+#include "tandem/core/cpu_allocator.h"
+#include "tandem/core/timeline.h"
 #include "tests/comm/collective_checks.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/skip.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -22,7 +29,108 @@ std::int64_t wrong_sums(const Tensor& tensor, int ranks, std::int64_t first = 0)
   return wrong;
 }
 
+/// What the rank did in the all_reduces and reduces of `body`, one after another.
+template <typename Body>
+std::vector<std::string> actions_of(Body&& body) {
+  start_timeline();
+  body();
+  std::vector<std::string> actions;
+  for (const CommunicationEvent& event : stop_timeline().communication)
+    for (const CommunicationStep& step : event.steps) actions.emplace_back(step.action);
+  return actions;
+}
+
+const std::vector<std::string> kWhereDataAre{"offer", "wait for all", "reduce", "wait for all"};
+
+/// Why ranks cannot map each other's blocks, or "".
+std::string mapping_obstacle() {
+  make_process_group("native", environment());
+  return environment().size() == 1 ? "one rank alone" : cpu_allocator().share_blocks();
+}
+
+/// In memory that no other rank can map.
+Tensor hidden_tensor(std::int64_t count) {
+  const auto memory = std::make_shared<std::vector<float>>(static_cast<std::size_t>(count), 0.0f);
+  return Tensor::on(std::make_shared<Storage>(memory->data(), count * 4, MemoryTag::data, memory), {count}, DType::f32);
+}
+
 }  // namespace
+
+TEST_CASE("private tensors of 32 KiB and more are combined where they are") {
+  if (!runs_unless(mapping_obstacle())) return;
+  const auto group = make_process_group("native", environment());
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
+    for (const std::int64_t count : {16'384, 70'001, 1 << 20}) {
+      for (const std::int64_t shift : {0, 1}) {
+        const Tensor values = whole_numbers(group->rank(), {count}, dtype);
+        const Tensor whole = Tensor::full({count + 2}, -5.0, {.dtype = dtype}), mine = whole.narrow(0, shift, count);
+        Out(mine).copy_from(values);
+        CHECK(actions_of([&] { group->all_reduce(Out(mine)); }) == kWhereDataAre);
+        CHECK(wrong_sums(mine, group->size()) == 0);
+        CHECK(whole.narrow(0, shift == 0 ? count : 0, 1).item() == -5.0);
+        CHECK(whole.narrow(0, count + 1, 1).item() == -5.0);
+        Out(mine).fill(0.0);
+        CHECK(actions_of([&] { group->all_reduce(values, Out(mine)); }) == kWhereDataAre);
+        CHECK(wrong_sums(mine, group->size()) == 0);
+        CHECK(values.to_vector<double>() == whole_numbers(group->rank(), {count}, dtype).to_vector<double>());
+        for (int root = 0; root < group->size(); ++root) {
+          Out(mine).copy_from(values);
+          CHECK(actions_of([&] { group->reduce(Out(mine), root); }) == kWhereDataAre);
+          if (group->rank() == root) CHECK(wrong_sums(mine, group->size()) == 0);
+          if (group->rank() != root) CHECK(mine.to_vector<double>() == values.to_vector<double>());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("private tensors beside ones that others cannot map are summed exactly") {
+  if (!runs_unless(mapping_obstacle())) return;
+  const auto group = make_process_group("native", environment());
+  for (const std::int64_t count : {20'000, 300'001}) {
+    const Tensor hidden = hidden_tensor(count), mine = Tensor::zeros({count}), other = Tensor::zeros({count});
+    const Tensor values = whole_numbers(group->rank(), {count}, DType::f32);
+    const Tensor shared = group->shared_zeros({count}), &mixed = group->rank() == 0 ? hidden : mine;
+    for (const Tensor* tensor : {&hidden, &mixed, &mine, &shared}) {
+      Out(*tensor).copy_from(values);
+      group->all_reduce(Out(*tensor));
+      CHECK(wrong_sums(*tensor, group->size()) == 0);
+      Out(*tensor).copy_from(values);
+      group->all_reduce(*tensor, Out(other));
+      CHECK(wrong_sums(other, group->size()) == 0);
+      Out(other).copy_from(values);
+      group->all_reduce(other, Out(*tensor));
+      CHECK(wrong_sums(*tensor, group->size()) == 0);
+    }
+    const std::vector<Tensor> all = group->all_gather_rows(mixed);
+    CHECK(all.size() == static_cast<std::size_t>(group->size()));
+    for (const Tensor& one : all) CHECK(wrong_sums(one, group->size()) == 0);
+  }
+}
+
+TEST_CASE("what a rank that gives its group up has under way becomes no other tensor, as others write to it") {
+  if (!runs_unless(mapping_obstacle())) return;
+  constexpr std::int64_t kCount = 1 << 20;
+  const auto others = make_process_group("native", environment());
+  auto group = make_process_group("native", environment());
+  if (group->rank() == 0) {
+    auto work = group->all_reduce_async(Out(Tensor::full({kCount}, 1.0)));
+    work.reset();
+    group.reset();
+    const Tensor next = Tensor::full({kCount}, 7.0);
+    others->barrier();
+    others->barrier();  // the others have added up now
+    const std::vector<float> values = next.to_vector<float>();
+    CHECK(std::ranges::count(values, 7.0f) == kCount);
+  } else {
+    others->barrier();
+    const auto work = group->all_reduce_async(Out(Tensor::full({kCount}, 1.0)));
+    for (int i = 0; i < 1000; ++i) work->poll();
+    others->barrier();
+    others->barrier();
+  }
+  if (others->rank() == 0) others->barrier();
+}
 
 TEST_CASE("shared tensors are reduced like others, in every dtype and group") {
   const auto group = each_group();
