@@ -14,7 +14,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 
 # Headers that users of the libraries do not include, and why. All others need an example.
 INTERNAL = {
-    r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|page_block|strided_copy|library_file).h": "for the other libraries",
+    r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|memory_file|page_(block|file)|strided_copy|library_file).h": "for the other libraries",
     r"core/(communication_event|cupti/.*|device_times).h": "parts of the timeline",
     r"core/environment.h": "for tests of what reads variables",
     r"core/not_repeatable.h": "between recorded work and what launches it",
