@@ -71,6 +71,10 @@ class ProcessGroup {
   std::string_view name() const { return backend_->name(); }
   /// Why "auto" did not choose what one would expect, in a line to be shown once; the same on all ranks, mostly empty.
   const std::string& notice() const { return notice_; }
+  /// Why ranks of one host copy tensors through a window, where `native` could combine them where they are: what to
+  /// change for twice the speed, or why it cannot be had. Empty where they see each other's tensors, and elsewhere; the
+  /// same on all ranks.
+  std::string sharing_obstacle() const { return backend_->sharing_obstacle(); }
 
   // To all --------------------------------------------------------------------------------------------------------
 

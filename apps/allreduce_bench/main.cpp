@@ -18,7 +18,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 
 namespace {
@@ -84,6 +86,17 @@ int run_probe(int argc, char** argv, comm::MpiEnvironment& environment) {
   environment.abort(2);  // messages are still under way
 }
 
+/// With what keeps `native` from being as fast as it could be.
+void run_compared(const std::vector<NamedGroup>& groups, const BenchOptions& options,
+                  const std::function<void(const BenchRow&)>& show) {
+  for (const NamedGroup& one : groups) {
+    const std::string obstacle = one.group->sharing_obstacle();
+    if (one.group->rank() == 0 && !obstacle.empty())
+      train::print_to_stderr(fmt::format("note: {} copies tensors through a window: {}", one.name, obstacle));
+  }
+  run_bench(groups, options, show);
+}
+
 int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& environment) {
   if (probes_connectivity) return run_probe(argc, argv, environment);
   const auto group = comm::make_process_group("auto", environment);
@@ -120,7 +133,7 @@ int run(int argc, char** argv, bool probes_connectivity, comm::MpiEnvironment& e
       run_bench({{std::string(threads.name()), not_owned}}, options, show);
     });
   else
-    run_bench(make_groups(environment, options), options, show);
+    run_compared(make_groups(environment, options), options, show);
   if (group->rank() != 0) return 0;
   const std::string predictions = prediction_lines(rows);
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);

@@ -93,6 +93,9 @@ class Backend {
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
   /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.
   virtual std::string notice() const { return ""; }
+  /// Why ranks of one host copy tensors through a window, where they could see them where these are; mostly empty, the
+  /// same on all ranks.
+  virtual std::string sharing_obstacle() const { return ""; }
 
   /// From now on this rank writes there where its algorithms are; null: nowhere. What sends no messages itself says
   /// nothing. The group is set up by then, and its ranks watch each other.

@@ -336,6 +336,7 @@ class WatchedBackend final : public Backend {
   std::vector<AlgorithmChoice> algorithm_choices() const override { return backend_.algorithm_choices(); }
   std::int64_t all_reduce_bytes_sent() const override { return backend_.all_reduce_bytes_sent(); }
   std::string notice() const override { return backend_.notice(); }
+  std::string sharing_obstacle() const override { return backend_.sharing_obstacle(); }
   std::string network() const override { return backend_.network(); }
   bool moves_by_polls() const override { return backend_.moves_by_polls(); }
   std::string thread_obstacle() const override { return backend_.thread_obstacle(); }

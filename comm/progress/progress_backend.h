@@ -71,6 +71,7 @@ class ProgressBackend final : public Backend {
   std::string network() const override { return backend_->network(); }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return backend_->algorithm_choices(); }
   std::string notice() const override { return backend_->notice(); }
+  std::string sharing_obstacle() const override { return backend_->sharing_obstacle(); }
   bool moves_by_polls() const override { return true; }
 
  private:

@@ -64,7 +64,10 @@ app_case(PROGRAM allreduce_bench NAME "unknown collective" EXIT 2 ERR "--collect
   ARGS --collective allgather)
 app_case(PROGRAM allreduce_bench NAME "a message on one rank" EXIT 2
   ERR "--collective: send_receive needs two ranks or more: a message goes to another rank" ARGS --collective send_receive)
-# On a simulated network: 8 hosts of 2 ranks. 
+app_case(PROGRAM allreduce_bench NAME "ranks that are not to see each other's tensors" RANKS 2 OUT "all_reduce sum f32, 2 ranks"
+  ERR "note: native copies tensors through a window: TANDEM_SINGLE_COPY=off" ENVIRONMENT TANDEM_SINGLE_COPY=off
+  ARGS --backends native --min-bytes 65536 --max-bytes 65536 --rounds 1)
+# On a simulated network: 8 hosts of 2 ranks.
 app_case(PROGRAM allreduce_bench NAME "a simulated network" OUT "all_reduce sum f32, 16 ranks on a simulated network"
   "alpha=50us beta=1.25GB local-alpha=2us local-beta=4GB hosts=8x2" "two-level" "halving-doubling" " 404.9 "
   ARGS --simulate "alpha=50us beta=10Gbit hosts=8x2" --min-bytes 1024 --max-bytes 16384 --factor 16)

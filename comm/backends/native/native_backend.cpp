@@ -104,6 +104,7 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
+  std::string sharing_obstacle() const override { return sharing_obstacle_; }
   void show_steps(StepStatus* status) override {
     engines_->steps = status;
     if (status != nullptr) engines_->messages.transport().begin_watched();
@@ -209,7 +210,10 @@ class NativeBackend final : public Backend {
 
   /// Collective.
   DataAccess access_to(const PeerProcesses& peers) {
-    if (options_.single_copy == SingleCopy::off) return {};
+    if (options_.single_copy == SingleCopy::off) {
+      sharing_obstacle_ = fmt::format("{}=off", kSingleCopy);
+      return {};
+    }
     DataAccess access{.reading_obstacle = obstacle_to_reading(*this, peers)};
     if (!access.reading_obstacle.empty()) {
       refuse_single_copy(access.reading_obstacle);
@@ -219,7 +223,9 @@ class NativeBackend final : public Backend {
     }
     if (peers.are_all_here()) return access;
     const bool is_on_cpu = options_.device.type == DeviceType::cpu;
-    access.blocks = open_peer_blocks(*this, is_on_cpu ? "" : "it computes on a GPU").blocks;
+    OpenedBlocks opened = open_peer_blocks(*this, is_on_cpu ? "" : "it computes on a GPU");
+    sharing_obstacle_ = std::move(opened.obstacle);
+    access.blocks = std::move(opened.blocks);
     return access;
   }
 
@@ -270,6 +276,7 @@ class NativeBackend final : public Backend {
   std::vector<AlgorithmChoice> choices_;
   std::string notice_;
   bool has_told_ = false;
+  std::string sharing_obstacle_;
   bool maps_blocks_ = false;
   std::shared_ptr<Engines> engines_;
 };
