@@ -4,6 +4,7 @@
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory_file.h"
+#include "tandem/core/page_block.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -50,10 +51,26 @@ MappedHere& mapped_here() {
   return all;
 }
 
+/// From here on memory has large pages where the system has them.
+constexpr std::int64_t kLarge = std::int64_t{4} << 20;
+
 std::byte* map_file(int file, std::int64_t bytes) {
-  void* const mapped = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  require(mapped != MAP_FAILED, "shared memory: cannot map {} bytes: {}", bytes, system_error_text(errno));
-  return static_cast<std::byte*>(mapped);
+  const FileRange whole{0, round_up(bytes, 4096)};
+  std::byte* const mapped = map_file_ranges(file, {&whole, 1});
+  require(mapped != nullptr, "shared memory: cannot map {} bytes: {}", bytes, system_error_text(errno));
+  if (bytes >= kLarge) madvise(mapped, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  return mapped;
+}
+
+/// As large ones, as far as the system has these.
+void populate(std::byte* start, std::int64_t bytes) {
+  if (bytes < kLarge) return;
+#if defined(MADV_POPULATE_WRITE)
+  constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+  constexpr int kPopulate = 23;  // its number since Linux 5.14
+#endif
+  madvise(start, static_cast<std::size_t>(bytes), kPopulate);
 }
 
 /// Takes pages now: where the system has none left, that is an error here, and a signal when they are first written.
@@ -87,9 +104,10 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes, ByteRange
               static_cast<rlim_t>(bytes) <= limit.rlim_cur,
           "shared memory: {} bytes, and files may have {} (ulimit -f)", bytes, limit.rlim_cur);
   require(ftruncate(file.get(), bytes) == 0, "shared memory: {} bytes: {}", bytes, system_error_text(errno));
-  take_pages(file.get(), own);
   std::byte* const data = map_file(file.get(), bytes);
   std::shared_ptr<SharedMemory> memory(new SharedMemory(file.take(), data, bytes));
+  populate(data + own.begin, own.bytes);
+  take_pages(memory->file_, own);
   mapped_here().add(memory->file_, memory);
   return memory;
 }
@@ -105,9 +123,12 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, Byte
     return memory;
   }
   OwnedFile file = open_file(found);
-  take_pages(file.get(), own);
   std::byte* const data = map_file(file.get(), found.bytes);
-  return std::shared_ptr<SharedMemory>(new SharedMemory(keeps_file ? file.take() : -1, data, found.bytes));
+  std::shared_ptr<SharedMemory> memory(new SharedMemory(-1, data, found.bytes));
+  populate(data + own.begin, own.bytes);
+  take_pages(file.get(), own);
+  if (keeps_file) memory->file_ = file.take();
+  return memory;
 }
 
 void SharedMemory::seal() {
