@@ -168,7 +168,7 @@ std::optional<CpuAllocator::PlaceInFile> CpuAllocator::find_shared(const void* d
   const PageBlock& block = std::prev(next)->second;
   const std::int64_t offset = begin - block.start();
   if (!block.is_in_file() || bytes > block.capacity() - offset) return std::nullopt;
-  PlaceInFile place{.offset = offset};
+  PlaceInFile place{.layout = block.layout(), .offset = offset};
   for (const PageBlock::Part& part : block.parts()) {
     FileRange* const last = place.block.count > 0 ? &place.block.ranges[place.block.count - 1] : nullptr;
     if (last != nullptr && last->begin + last->bytes == part.in_file) {

@@ -6,7 +6,6 @@
 #include "tandem/core/page_file.h"
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,15 +30,16 @@ class CpuAllocator final : public Allocator {
   struct BlockInFile {
     static constexpr std::size_t kMostRanges = 8;
 
-    std::array<FileRange, kMostRanges> ranges = {};
     std::size_t count = 0;
+    std::array<FileRange, kMostRanges> ranges = {};
 
-    auto operator<=>(const BlockInFile&) const = default;
+    bool operator==(const BlockInFile&) const = default;
   };
   /// Data that begin so many bytes into a block.
   struct PlaceInFile {
-    BlockInFile block = {};
+    std::uint64_t layout = 0;  ///< of the block: what has the same is in the same ranges
     std::int64_t offset = 0;
+    BlockInFile block = {};
   };
 
   ~CpuAllocator() override;

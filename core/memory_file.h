@@ -1,7 +1,6 @@
 // Files without a name, whose memory other processes of the host can map.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +11,7 @@ namespace tandem {
 struct FileRange {
   std::int64_t begin = 0, bytes = 0;
 
-  auto operator<=>(const FileRange&) const = default;
+  bool operator==(const FileRange&) const = default;
 };
 
 /// A new one (memfd_create), empty, that holds no program. `name`: what /proc/PID/fd shows. Below 0, with errno, where

@@ -95,6 +95,11 @@ PageBlock::Part end_of(const PageBlock::Part& part, std::int64_t bytes) {
   return {bytes, part.in_file < 0 ? part.in_file : part.in_file + part.bytes - bytes};
 }
 
+std::uint64_t next_layout() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 std::atomic<bool> system_moves = true;
 
 // Of the mappings that the system lets a process have, 65,530 by default on Linux, a quarter: others need some too.
@@ -134,6 +139,7 @@ PageBlock::PageBlock(std::int64_t bytes, std::shared_ptr<PageFile> file) {
   start_ = mapped.start;
   capacity_ = capacity;
   file_ = std::move(file);
+  layout_ = next_layout();
 #ifdef TANDEM_MAPS_BLOCKS
   is_movable_ = is_large(capacity);
 #endif
@@ -150,6 +156,7 @@ PageBlock& PageBlock::operator=(PageBlock&& other) noexcept {
   is_movable_ = std::exchange(other.is_movable_, false);
   file_ = std::exchange(other.file_, nullptr);
   parts_ = std::exchange(other.parts_, {});
+  layout_ = std::exchange(other.layout_, 0);
   return *this;
 }
 
@@ -189,6 +196,7 @@ void PageBlock::cut_part_at(std::int64_t offset) {
 
 /// Forgets what comes after it.
 void PageBlock::end_at(std::int64_t capacity, Pages pages) noexcept {
+  layout_ = next_layout();
   while (capacity_ > capacity) {
     const Part end = end_of(parts_.back(), std::min(parts_.back().bytes, capacity_ - capacity));
     if (pages == Pages::gone) give_back_in_file(end);
@@ -201,6 +209,7 @@ void PageBlock::end_at(std::int64_t capacity, Pages pages) noexcept {
 }
 
 void PageBlock::replace_parts(std::int64_t begin, std::int64_t end, const std::vector<Part>& parts) {
+  layout_ = next_layout();
   parts_there_are -= std::ssize(parts_);
   cut_part_at(begin);
   cut_part_at(end);

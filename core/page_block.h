@@ -49,6 +49,8 @@ class PageBlock {
   std::span<const Part> parts() const { return parts_; }
   /// Whether all of it is in a file, where others find it.
   bool is_in_file() const { return !parts_.empty() && parts_.front().in_file >= 0; }
+  /// A number that no other block of this process has or had, nor this one with other parts.
+  std::uint64_t layout() const { return layout_; }
 
   /// Puts pages from the end of `donor` where this block's pages from `offset` on were, which are given back, and makes
   /// the donor that much smaller: `bytes`, or as many as both have and the system moves. Returns how many. `offset` and
@@ -78,6 +80,7 @@ class PageBlock {
   bool is_movable_ = false;
   std::shared_ptr<PageFile> file_;
   std::vector<Part> parts_;
+  std::uint64_t layout_ = 0;
 };
 
 }  // namespace tandem

@@ -27,6 +27,10 @@ struct Peer {
       blocks = std::make_unique<PeerBlocks>(std::vector<std::string>{"", handle_of_file(allocator.shared_file())}, 0);
   }
 
+  std::byte* view(const CpuAllocator::PlaceInFile& place) const {
+    return blocks->view(1, place.layout, place.block, place.offset);
+  }
+
   CpuAllocator allocator;
   std::string obstacle;
   std::unique_ptr<PeerBlocks> blocks;
@@ -42,7 +46,7 @@ TEST_CASE("peer blocks: what a rank has in a block another one sees, and changes
     std::memset(mine, 1, static_cast<std::size_t>(bytes));
     const auto place = peer.allocator.find_shared(mine + 100, 1000);
     REQUIRE(place);
-    std::byte* const seen = peer.blocks->view(1, *place);
+    std::byte* const seen = peer.view(*place);
     CHECK(seen != mine + 100);
     CHECK(*seen == std::byte{1});
     mine[100] = std::byte{2};
@@ -50,7 +54,7 @@ TEST_CASE("peer blocks: what a rank has in a block another one sees, and changes
     seen[1] = std::byte{3};
     CHECK(mine[101] == std::byte{3});
     const auto end = peer.allocator.find_shared(mine + bytes - 1, 1);
-    CHECK(*peer.blocks->view(1, *end) == std::byte{1});
+    CHECK(*peer.view(*end) == std::byte{1});
     peer.allocator.deallocate(mine, bytes);
   }
   CHECK(peer.blocks->mapped(1) == 2);  // once each
@@ -64,7 +68,7 @@ TEST_CASE("peer blocks: blocks whose pages have come from several others are see
   void* const second = peer.allocator.allocate(kLarge);
   std::memset(first, 1, kLarge);
   std::memset(second, 2, kLarge);
-  CHECK(*peer.blocks->view(1, *peer.allocator.find_shared(first, kLarge)) == std::byte{1});
+  CHECK(*peer.view(*peer.allocator.find_shared(first, kLarge)) == std::byte{1});
   peer.allocator.deallocate(first, kLarge);
   peer.allocator.deallocate(second, kLarge);
   // 64 MiB are to spare: of the 190 at least 126 have to come from the cache, from both.
@@ -75,7 +79,7 @@ TEST_CASE("peer blocks: blocks whose pages have come from several others are see
   CHECK(place->block.count > 1);
 #endif
   for (std::int64_t at = 0; at < kLarger; at += 4096) larger[at] = static_cast<std::byte>(at / 4096 % 251);
-  const std::byte* const seen = peer.blocks->view(1, *place);
+  const std::byte* const seen = peer.view(*place);
   std::int64_t wrong = 0;
   for (std::int64_t at = 0; at < kLarger; at += 4096) wrong += seen[at] != larger[at];
   CHECK(wrong == 0);
@@ -90,9 +94,9 @@ TEST_CASE("peer blocks: of very many those stay mapped that were used last") {
   const std::int64_t begin = peer.allocator.find_shared(mine, 1)->block.ranges.front().begin;
   // As if each page was a block.
   const auto page = [&](std::int64_t i) {
-    CpuAllocator::PlaceInFile place{.block = {.count = 1}, .offset = 8};
+    CpuAllocator::PlaceInFile place{.layout = static_cast<std::uint64_t>(i), .offset = 8, .block = {.count = 1}};
     place.block.ranges.front() = {begin + i * kBytes, kBytes};
-    return peer.blocks->view(1, place);
+    return peer.view(place);
   };
   std::byte* const first = page(0);
   for (std::int64_t i = 0; i < kLimit; ++i) page(i);
@@ -131,7 +135,7 @@ TEST_CASE("peer blocks: where the system maps no more, the error says so") {
   getrlimit(RLIMIT_AS, &before);
   const rlimit limit{.rlim_cur = static_cast<rlim_t>(pages * 4096 + (1 << 20)), .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_AS, &limit);
-  const std::string text = error_of([&] { peer.blocks->view(1, *place); });
+  const std::string text = error_of([&] { peer.view(*place); });
   setrlimit(RLIMIT_AS, &before);
   CHECK(text == "cannot map a block of 67108864 bytes of rank 1: Cannot allocate memory");
   peer.allocator.deallocate(mine, kBytes);

@@ -7,7 +7,7 @@
 
 namespace tandem::comm {
 
-DataPlace DataViews::place_of(const void* data, std::int64_t bytes) {
+DataPlace DataViews::place_of(const void* data, std::int64_t bytes, CpuAllocator::BlockInFile& block) {
   using Kind = DataPlace::Kind;
   DataPlace place{.address = reinterpret_cast<std::uintptr_t>(data)};
   if (uses_addresses_) {
@@ -18,16 +18,18 @@ DataPlace DataViews::place_of(const void* data, std::int64_t bytes) {
     place.offset = offset;
   } else if (const auto found = blocks_ ? cpu_allocator().find_shared(data, bytes) : std::nullopt) {
     place.kind = Kind::block;
-    place.in_file = *found;
+    place.layout = found->layout;
+    place.offset = found->offset;
+    block = found->block;
   }
   return place;
 }
 
-std::byte* DataViews::view(int rank, const DataPlace& place) const {
+std::byte* DataViews::view(int rank, const DataPlace& place, const CpuAllocator::BlockInFile& block) const {
   if (place.kind == DataPlace::Kind::hidden) return nullptr;
   if (rank == rank_ || place.kind == DataPlace::Kind::address) return reinterpret_cast<std::byte*>(place.address);
   if (place.kind == DataPlace::Kind::segment) return parts_.part(place.segment, rank) + place.offset;
-  return blocks_->view(rank, place.in_file);
+  return blocks_->view(rank, place.layout, block, place.offset);
 }
 
 }  // namespace tandem::comm

@@ -20,11 +20,11 @@ class DataViews {
       : rank_(rank), parts_(rank), blocks_(std::move(blocks)), uses_addresses_(uses_addresses) {}
 
   SharedParts& parts() { return parts_; }
-  /// Of this rank's data.
-  DataPlace place_of(const void* data, std::int64_t bytes);
+  /// Of this rank's data. `block` is written where the place is in one.
+  DataPlace place_of(const void* data, std::int64_t bytes, CpuAllocator::BlockInFile& block);
   /// The data of a rank, this one or another; null where they are hidden. They stay until view() has given very many
   /// others. Throws Error where the system maps no more.
-  std::byte* view(int rank, const DataPlace& place) const;
+  std::byte* view(int rank, const DataPlace& place, const CpuAllocator::BlockInFile& block) const;
 
  private:
   int rank_;

@@ -127,17 +127,23 @@ void WindowEngine::offer(WindowOperation& operation) {
   if (has_pieces(c.kind)) {
     show_pieces(cell, operation.pieces.sent);
     if (cell.offer.bytes > Cell::bytes_behind_pieces(window_.ranks()))
-      cell.input = views_.place_of(reinterpret_cast<const void*>(cell.offer.address), cell.offer.bytes);
+      cell.input =
+          views_.place_of(reinterpret_cast<const void*>(cell.offer.address), cell.offer.bytes, cell.input_block);
     cell.offer.is_readable = cell.input.kind == DataPlace::Kind::block || !may_be_read(c, cell.offer) ||
                              is_readable_by_others(cell.offer.address, cell.offer.bytes);
   } else if (bytes <= Cell::kPayloadBytes) {
     if (bytes > 0) std::memcpy(cell.payload, c.input, static_cast<std::size_t>(bytes));
   } else {
-    if (c.output != nullptr) cell.output = views_.place_of(c.output, bytes);
-    cell.input = c.input == c.output ? cell.output : views_.place_of(c.input, bytes);
-    if (cell.input.kind == DataPlace::Kind::hidden && cell.output.kind != DataPlace::Kind::hidden) {
-      copy_block(c.input, c.output, bytes);
-      cell.input = cell.output;
+    cell.input = views_.place_of(c.input, bytes, cell.input_block);
+    if (c.output == c.input) {
+      cell.output = cell.input;
+    } else if (c.output != nullptr) {
+      cell.output = views_.place_of(c.output, bytes, cell.output_block);
+      if (cell.input.kind == DataPlace::Kind::hidden && cell.output.kind != DataPlace::Kind::hidden) {
+        copy_block(c.input, c.output, bytes);
+        cell.input = cell.output;
+        cell.input_block = cell.output_block;
+      }
     }
   }
   cell.number.store(operation.number, std::memory_order_release);

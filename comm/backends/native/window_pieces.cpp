@@ -54,7 +54,7 @@ const std::byte* ShownPieces::view(int from) const {
   const std::int64_t begin = piece(from, rank_).begin;
   if (shown.offer.bytes <= Cell::bytes_behind_pieces(window_.ranks()))
     return shown.data_behind_pieces(window_.ranks()) + begin;
-  return is_seen(from) ? views_.view(from, shown.input) + begin : nullptr;
+  return is_seen(from) ? views_.view(from, shown.input, shown.input_block) + begin : nullptr;
 }
 
 void ShownPieces::take(int from, std::int64_t begin, void* into, std::int64_t bytes) const {

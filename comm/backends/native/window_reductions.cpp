@@ -81,9 +81,12 @@ void WindowEngine::reduce_where_data_are(WindowOperation& operation) {
   outputs_.clear();
   for (int rank = 0; rank < window_.ranks(); ++rank) {
     const Cell& cell = window_.area(rank).cell(operation.number);
-    inputs_.push_back(views_.view(rank, cell.input) + begin * element_bytes);
-    if (cell.output.kind != DataPlace::Kind::hidden)
-      outputs_.push_back(views_.view(rank, cell.output) + begin * element_bytes);
+    std::byte* const input = views_.view(rank, cell.input, cell.input_block) + begin * element_bytes;
+    inputs_.push_back(input);
+    if (cell.output.kind == DataPlace::Kind::hidden) continue;
+    const bool is_in_place = cell.output.address == cell.input.address;
+    outputs_.push_back(
+        is_in_place ? input : views_.view(rank, cell.output, cell.output_block) + begin * element_bytes);
   }
   if (begin < end) {
     const StepScope step(operation.trace, "reduce", StepWork::reduce, c.bytes(end - begin));

@@ -28,20 +28,21 @@ class PeerBlocks {
   PeerBlocks(const PeerBlocks&) = delete;
   PeerBlocks& operator=(const PeerBlocks&) = delete;
 
-  /// Another rank's data, until some more of its blocks were looked at: of `ranks`, kMost / ranks / 2. Throws Error
+  /// What is `offset` bytes into a block of another rank, until some more of its blocks were looked at: of `ranks`, kMost / ranks / 2. Throws Error
   /// where the system maps no more.
-  std::byte* view(int rank, const CpuAllocator::PlaceInFile& place);
+  std::byte* view(int rank, std::uint64_t layout, const CpuAllocator::BlockInFile& block, std::int64_t offset);
   /// How many blocks of a rank are mapped.
   std::size_t mapped(int rank) const { return peers_[static_cast<std::size_t>(rank)].blocks.size(); }
 
  private:
   struct Block {
     std::byte* start = nullptr;
+    std::int64_t bytes = 0;
     std::uint64_t last_use = 0;
   };
   struct Peer {
     OwnedFile file;
-    std::map<CpuAllocator::BlockInFile, Block> blocks;
+    std::map<std::uint64_t, Block> blocks;  // by their layout
   };
   static void drop_longer_unused_half(Peer& peer);
 

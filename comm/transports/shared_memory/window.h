@@ -34,9 +34,9 @@ struct DataPlace {
 
   Kind kind = Kind::hidden;
   std::int32_t segment = 0;
-  std::int64_t offset = 0;                 ///< in its part of the segment
-  CpuAllocator::PlaceInFile in_file = {};  ///< of the block
-  std::uint64_t address = 0;
+  std::int64_t offset = 0;    ///< in its part of the segment, or in the block
+  std::uint64_t layout = 0;   ///< of the block
+  std::uint64_t address = 0;  ///< in its process
 };
 
 /// What a rank brings to a collective: all but the place of its memory must be alike on all ranks.
@@ -64,7 +64,8 @@ struct alignas(kSharedLineBytes) Cell {
   std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
   std::atomic<bool> has_failed{false};   ///< on this rank: for those that see `done`
   Offer offer;
-  DataPlace input = {}, output = {};  ///< of data that are not in the payload
+  DataPlace input = {}, output = {};                       ///< of data that are not in the payload
+  CpuAllocator::BlockInFile input_block, output_block;  ///< that these are in; looked at once by each rank
   alignas(16) std::byte payload[kPayloadBytes];
 
   /// In the payload: by rank, and what is left behind them.
