@@ -85,8 +85,7 @@ void WindowEngine::reduce_where_data_are(WindowOperation& operation) {
     inputs_.push_back(input);
     if (cell.output.kind == DataPlace::Kind::hidden) continue;
     const bool is_in_place = cell.output.address == cell.input.address;
-    outputs_.push_back(
-        is_in_place ? input : views_.view(rank, cell.output, cell.output_block) + begin * element_bytes);
+    outputs_.push_back(is_in_place ? input : views_.view(rank, cell.output, cell.output_block) + begin * element_bytes);
   }
   if (begin < end) {
     const StepScope step(operation.trace, "reduce", StepWork::reduce, c.bytes(end - begin));

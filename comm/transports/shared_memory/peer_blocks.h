@@ -28,8 +28,8 @@ class PeerBlocks {
   PeerBlocks(const PeerBlocks&) = delete;
   PeerBlocks& operator=(const PeerBlocks&) = delete;
 
-  /// What is `offset` bytes into a block of another rank, until some more of its blocks were looked at: of `ranks`, kMost / ranks / 2. Throws Error
-  /// where the system maps no more.
+  /// What is `offset` bytes into a block of another rank, until some more of its blocks were looked at: of `ranks`,
+  /// kMost / ranks / 2. Throws Error where the system maps no more.
   std::byte* view(int rank, std::uint64_t layout, const CpuAllocator::BlockInFile& block, std::int64_t offset);
   /// How many blocks of a rank are mapped.
   std::size_t mapped(int rank) const { return peers_[static_cast<std::size_t>(rank)].blocks.size(); }

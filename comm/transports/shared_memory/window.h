@@ -64,7 +64,7 @@ struct alignas(kSharedLineBytes) Cell {
   std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
   std::atomic<bool> has_failed{false};   ///< on this rank: for those that see `done`
   Offer offer;
-  DataPlace input = {}, output = {};                       ///< of data that are not in the payload
+  DataPlace input = {}, output = {};                    ///< of data that are not in the payload
   CpuAllocator::BlockInFile input_block, output_block;  ///< that these are in; looked at once by each rank
   alignas(16) std::byte payload[kPayloadBytes];
 
