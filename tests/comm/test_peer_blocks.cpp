@@ -10,8 +10,10 @@
 
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace tandem;
@@ -83,6 +85,9 @@ TEST_CASE("peer blocks: blocks whose pages have come from several others are see
   std::int64_t wrong = 0;
   for (std::int64_t at = 0; at < kLarger; at += 4096) wrong += seen[at] != larger[at];
   CHECK(wrong == 0);
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(peer.blocks->mapped(1) == 1);  // the first has given pages to it, and is as it was no more
+#endif
   peer.allocator.deallocate(larger, kLarger);
 }
 
@@ -122,7 +127,65 @@ TEST_CASE("peer blocks: files that are not there, or are others, are refused") {
              ContainsText("cannot open /proc/999999999/fd/"));
 }
 
+TEST_CASE("peer blocks: a block that shares pages with others takes their place") {
+  Peer peer;
+  if (!runs_unless(peer.obstacle)) return;
+  constexpr std::int64_t kBytes = 4096;
+  auto* const mine = static_cast<std::byte*>(peer.allocator.allocate(16 * kBytes));
+  const std::int64_t begin = peer.allocator.find_shared(mine, 1)->block.ranges.front().begin;
+  // Pages from one to before another, for each range.
+  const auto view = [&](std::initializer_list<std::pair<int, int>> ranges) {
+    CpuAllocator::PlaceInFile place;
+    for (const auto& [first, last] : ranges) place.layout = place.layout * 512 + first * 16 + last;
+    for (const auto& [first, last] : ranges)
+      place.block.ranges[place.block.count++] = {begin + first * kBytes, (last - first) * kBytes};
+    return peer.view(place);
+  };
+  std::byte* const alone = view({{8, 10}});
+  view({{0, 4}});
+  view({{14, 16}, {4, 6}});
+  CHECK(peer.blocks->mapped(1) == 3);
+  view({{10, 12}, {6, 8}});  // beside all of them
+  CHECK(peer.blocks->mapped(1) == 4);
+  std::byte* const seen = view({{3, 5}});  // parts of two
+  CHECK(peer.blocks->mapped(1) == 3);
+  mine[4 * kBytes + 1] = std::byte{4};
+  CHECK(seen[kBytes + 1] == std::byte{4});
+  view({{12, 16}, {0, 3}});  // all that the two had beside
+  CHECK(peer.blocks->mapped(1) == 4);
+  view({{11, 12}});  // within one
+  CHECK(peer.blocks->mapped(1) == 4);
+  CHECK(view({{8, 10}}) == alone);
+  view({{0, 16}});
+  CHECK(peer.blocks->mapped(1) == 1);
+  peer.allocator.deallocate(mine, 16 * kBytes);
+}
+
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // whose addresses have no limit
+TEST_CASE("peer blocks: where the system maps no more, those go that were not used for longest") {
+  Peer peer;
+  if (!runs_unless(peer.obstacle)) return;
+  constexpr std::int64_t kBytes = 64 << 20;
+  std::vector<void*> blocks(4);
+  std::vector<CpuAllocator::PlaceInFile> places;
+  for (void*& block : blocks) {
+    block = peer.allocator.allocate(kBytes);
+    places.push_back(*peer.allocator.find_shared(block, kBytes));
+  }
+  for (int i = 0; i < 3; ++i) peer.view(places[i]);
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit limit{.rlim_cur = static_cast<rlim_t>(pages * 4096 + (4 << 20)), .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_AS, &limit);
+  const std::string text = error_of([&] { peer.view(places[3]); });
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(text == "no error");
+  CHECK(peer.blocks->mapped(1) == 3);
+  for (void* const block : blocks) peer.allocator.deallocate(block, kBytes);
+}
+
 TEST_CASE("peer blocks: where the system maps no more, the error says so") {
   Peer peer;
   if (!runs_unless(peer.obstacle)) return;

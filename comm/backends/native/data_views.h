@@ -22,8 +22,8 @@ class DataViews {
   SharedParts& parts() { return parts_; }
   /// Of this rank's data. `block` is written where the place is in one.
   DataPlace place_of(const void* data, std::int64_t bytes, CpuAllocator::BlockInFile& block);
-  /// The data of a rank, this one or another; null where they are hidden. They stay until view() has given very many
-  /// others. Throws Error where the system maps no more.
+  /// The data of a rank, this one or another; null where they are hidden. They stay until view() has given two more
+  /// of that rank. Throws Error where the system maps no more.
   std::byte* view(int rank, const DataPlace& place, const CpuAllocator::BlockInFile& block) const;
 
  private:

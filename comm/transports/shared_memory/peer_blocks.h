@@ -15,8 +15,8 @@
 namespace tandem::comm {
 
 /// What CpuAllocator::share_blocks() lets the ranks of one host map. A block is mapped when it is first looked at, and
-/// stays mapped: ranks look at the same ones again and again. Where there are too many, those go that were not used for
-/// longest.
+/// stays mapped: ranks look at the same ones again and again. It goes when a block is looked at that has pages of its;
+/// where there are too many, or the system maps no more, those go that were not used for longest.
 class PeerBlocks {
  public:
   /// Of all ranks together: a process has 65,530 mappings by default.
@@ -28,8 +28,8 @@ class PeerBlocks {
   PeerBlocks(const PeerBlocks&) = delete;
   PeerBlocks& operator=(const PeerBlocks&) = delete;
 
-  /// What is `offset` bytes into a block of another rank, until some more of its blocks were looked at: of `ranks`,
-  /// kMost / ranks / 2. Throws Error where the system maps no more.
+  /// What is `offset` bytes into a block of another rank, as long as it is one, and until two more of that rank were
+  /// looked at. Throws Error where the system maps no more.
   std::byte* view(int rank, std::uint64_t layout, const CpuAllocator::BlockInFile& block, std::int64_t offset);
   /// How many blocks of a rank are mapped.
   std::size_t mapped(int rank) const { return peers_[static_cast<std::size_t>(rank)].blocks.size(); }
@@ -37,14 +37,19 @@ class PeerBlocks {
  private:
   struct Block {
     std::byte* start = nullptr;
-    std::int64_t bytes = 0;
+    CpuAllocator::BlockInFile in_file = {};
     std::uint64_t last_use = 0;
   };
+  using Blocks = std::map<std::uint64_t, Block>;  // by their layout
   struct Peer {
     OwnedFile file;
-    std::map<std::uint64_t, Block> blocks;  // by their layout
+    Blocks blocks;
+    std::map<std::int64_t, Blocks::iterator> ranges;  // of these, by where they begin in the file; none overlap
   };
-  static void drop_longer_unused_half(Peer& peer);
+  static void drop(Peer& peer, Blocks::iterator block);
+  static void drop_overlapping(Peer& peer, const CpuAllocator::BlockInFile& block);
+  static void drop_all_but_last(Peer& peer, std::size_t count);
+  std::byte* map(Peer& peer, const CpuAllocator::BlockInFile& block);
 
   std::vector<Peer> peers_;
   std::uint64_t uses_ = 0;
