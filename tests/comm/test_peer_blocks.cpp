@@ -7,6 +7,7 @@
 #if defined(__linux__)
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -89,6 +90,20 @@ TEST_CASE("peer blocks: blocks whose pages have come from several others are see
   CHECK(peer.blocks->mapped(1) == 1);  // the first has given pages to it, and is as it was no more
 #endif
   peer.allocator.deallocate(larger, kLarger);
+}
+
+TEST_CASE("peer blocks: pages that another rank writes first are as large as those that the owner does") {
+  Peer peer;
+  if (!runs_unless(peer.obstacle)) return;
+  constexpr std::int64_t kPages = 8;
+  void* const mine = peer.allocator.allocate(kPages * PageBlock::kPage);
+  std::byte* const seen = peer.view(*peer.allocator.find_shared(mine, 1));
+  for (std::int64_t page = 0; page < kPages; ++page) seen[page * PageBlock::kPage] = std::byte{1};
+  struct stat status{};
+  REQUIRE(fstat(peer.allocator.shared_file(), &status) == 0);
+  // One at least, as where memory is in pieces the system may have few.
+  CHECK(status.st_blocks * 512 >= PageBlock::kPage);
+  peer.allocator.deallocate(mine, kPages * PageBlock::kPage);
 }
 
 TEST_CASE("peer blocks: of very many those stay mapped that were used last") {

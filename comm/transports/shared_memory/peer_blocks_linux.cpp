@@ -3,6 +3,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/memory_file.h"
+#include "tandem/core/page_block.h"
 
 #include <sys/mman.h>
 
@@ -26,6 +27,13 @@ std::int64_t bytes_of(const BlockInFile& block) {
   std::int64_t bytes = 0;
   for (const FileRange& range : ranges_of(block)) bytes += range.bytes;
   return bytes;
+}
+
+/// Whether it is one of large pages for its owner.
+bool has_large_pages(const BlockInFile& block) {
+  return std::ranges::all_of(ranges_of(block), [](const FileRange& range) {
+    return range.begin % PageBlock::kPage == 0 && range.bytes % PageBlock::kPage == 0;
+  });
 }
 
 }  // namespace
@@ -61,6 +69,9 @@ std::byte* PeerBlocks::map(Peer& peer, const BlockInFile& block) {
     for (Peer& each : peers_) drop_all_but_last(each, 2);  // what a collective has of a rank: an input, an output
     start = map_file_ranges(peer.file.get(), ranges_of(block));
   }
+  // What this rank writes first, as a part of a result, are to be such pages, too.
+  if (start != nullptr && has_large_pages(block))
+    madvise(start, static_cast<std::size_t>(bytes_of(block)), MADV_HUGEPAGE);
   return start;
 }
 
