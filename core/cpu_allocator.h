@@ -26,9 +26,9 @@ class CpuAllocator final : public Allocator {
   /// From so many bytes on blocks are kept for reuse.
   static constexpr std::int64_t kLargeBlock = std::int64_t{32} << 10;
 
-  /// Where a block is in the file that others map. A block has few parts, most have one.
+  /// Where a block is in the file that others map. Most have one part; where sizes vary, each page of 2 MiB may be one.
   struct BlockInFile {
-    static constexpr std::size_t kMostRanges = 8;
+    static constexpr std::size_t kMostRanges = 32;
 
     std::size_t count = 0;
     std::array<FileRange, kMostRanges> ranges = {};

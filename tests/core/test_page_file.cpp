@@ -241,6 +241,26 @@ TEST_CASE("allocator: blocks are found in the file, from the largest to 32 KiB, 
   CHECK(bytes_taken(file) == 0);
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // with which no pages are moved
+TEST_CASE("allocator: blocks whose pages come from up to 32 places are found") {
+  if (!runs_unless(obstacle())) return;
+  for (const std::int64_t donors : {31, 32}) {
+    CpuAllocator allocator;
+    REQUIRE(allocator.share_blocks() == "");
+    std::vector<void*> small(48);
+    for (void*& block : small) block = allocator.allocate(4 * kMiB);
+    for (void* const block : small) allocator.deallocate(block, 4 * kMiB);
+    // 64 MiB are to spare, and new. What is beyond comes from the cache.
+    const std::int64_t bytes = 64 * kMiB + donors * 4 * kMiB;
+    void* const large = allocator.allocate(bytes);
+    const auto place = allocator.find_shared(large, bytes);
+    CHECK(place.has_value() == (donors == 31));
+    if (place) CHECK(place->block.count == 32);
+    allocator.deallocate(large, bytes);
+  }
+}
+#endif
+
 TEST_CASE("allocator: shared blocks beyond the bound are given back from their end, and keep their place") {
   if (!runs_unless(obstacle())) return;
   CpuAllocator allocator;

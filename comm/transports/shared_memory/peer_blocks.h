@@ -19,7 +19,7 @@ namespace tandem::comm {
 /// where there are too many, or the system maps no more, those go that were not used for longest.
 class PeerBlocks {
  public:
-  /// Of all ranks together: a process has 65,530 mappings by default.
+  /// Ranges of blocks of all ranks together: each is a mapping, of which a process has 65,530 by default.
   static constexpr std::size_t kMost = 8192;
 
   /// Opens the files of all ranks but this one, whose handles these are.

@@ -52,7 +52,7 @@ std::byte* PeerBlocks::view(int rank, std::uint64_t layout, const BlockInFile& b
   auto found = peer.blocks.find(layout);
   if (found == peer.blocks.end()) {
     drop_overlapping(peer, block);
-    if (peer.blocks.size() >= kMost / peers_.size()) drop_all_but_last(peer, peer.blocks.size() / 2);
+    if (peer.ranges.size() >= kMost / peers_.size()) drop_all_but_last(peer, peer.blocks.size() / 2);
     std::byte* const start = map(peer, block);
     require(start != nullptr, "cannot map a block of {} bytes of rank {}: {}", bytes_of(block), rank,
             std::system_category().message(errno));
