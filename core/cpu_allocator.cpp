@@ -121,7 +121,7 @@ void CpuAllocator::deallocate(void* block, std::int64_t bytes, std::span<const S
 void CpuAllocator::keep(PageBlock block) noexcept {
   const std::int64_t capacity = block.capacity();
   void* const start = block.start();
-  if (file_ && !block.is_in_file()) return;  // the next is to be
+  if (file_ && !block.is_in_file() && PageBlock::may_be_in_file()) return;  // the next is to be
   allow(start, capacity);
   try {
     free_blocks_.emplace(capacity, std::move(block));

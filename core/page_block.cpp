@@ -110,6 +110,8 @@ std::atomic<std::int64_t> parts_there_are = 0;
 
 std::int64_t PageBlock::capacity_for(std::int64_t bytes) { return round_up(bytes, is_large(bytes) ? kPage : 4096); }
 
+bool PageBlock::may_be_in_file() { return parts_there_are < kMostParts; }
+
 PageBlock::PageBlock(std::int64_t bytes) {
   const std::int64_t capacity = capacity_for(bytes);
 #ifdef TANDEM_MAPS_BLOCKS
@@ -127,7 +129,7 @@ PageBlock::PageBlock(std::int64_t bytes) {
 }
 
 PageBlock::PageBlock(std::int64_t bytes, std::shared_ptr<PageFile> file) {
-  if (parts_there_are >= kMostParts) return;
+  if (!may_be_in_file()) return;
   const std::int64_t capacity = capacity_for(bytes);
   parts_ = {{.bytes = capacity}};
   const PageFile::Mapped mapped = file->map(capacity, is_large(capacity) ? kPage : 4096);

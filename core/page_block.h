@@ -33,6 +33,8 @@ class PageBlock {
   /// Gives all of it back.
   ~PageBlock();
 
+  /// Whether one more may be in a file: each takes mappings of this process, which has so many and no more.
+  static bool may_be_in_file();
   /// What PageBlock(bytes) has.
   static std::int64_t capacity_for(std::int64_t bytes);
 

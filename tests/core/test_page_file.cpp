@@ -261,6 +261,26 @@ TEST_CASE("allocator: blocks whose pages come from up to 32 places are found") {
 }
 #endif
 
+TEST_CASE("allocator: where no more blocks can be in the file, others are kept for reuse as before") {
+  if (!runs_unless(obstacle())) return;
+  CpuAllocator allocator;
+  REQUIRE(allocator.share_blocks() == "");
+  std::vector<void*> small;
+  while (PageBlock::may_be_in_file()) small.push_back(allocator.allocate(32 * 1024));
+  void* const more = allocator.allocate(kMiB);
+  CHECK_FALSE(allocator.find_shared(more, 1));
+  allocator.deallocate(more, kMiB);
+  CHECK(allocator.cached_bytes() == kMiB);
+  void* const again = allocator.allocate(kMiB);
+  CHECK(again == more);
+  allocator.deallocate(small.back(), 32 * 1024);
+  small.pop_back();
+  allocator.release_cached();  // there is room now
+  allocator.deallocate(again, kMiB);
+  CHECK(allocator.cached_bytes() == 0);
+  for (void* const block : small) allocator.deallocate(block, 32 * 1024);
+}
+
 TEST_CASE("allocator: shared blocks beyond the bound are given back from their end, and keep their place") {
   if (!runs_unless(obstacle())) return;
   CpuAllocator allocator;
