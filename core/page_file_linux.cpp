@@ -34,10 +34,12 @@ std::int64_t memory_of_machine() {
   return static_cast<std::int64_t>(info.totalram + info.totalswap) * info.mem_unit;
 }
 
-/// The system counts mappings of private memory there, and none of files.
+/// Of memory the system counts mappings of private memory, and none of files. Of addresses each process needs as many
+/// as all have together.
 void check_limits() {
-  for (const auto& [resource, name] :
-       {std::pair{RLIMIT_DATA, "memory (ulimit -d)"}, {RLIMIT_FSIZE, "files (ulimit -f)"}}) {
+  for (const auto& [resource, name] : {std::pair{RLIMIT_DATA, "memory (ulimit -d)"},
+                                       {RLIMIT_FSIZE, "files (ulimit -f)"},
+                                       {RLIMIT_AS, "addresses (ulimit -v)"}}) {
     rlimit limit{};
     require(getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY,
             "blocks that others can map: this process has a limit of its {}", name);

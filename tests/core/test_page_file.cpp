@@ -194,6 +194,10 @@ TEST_CASE("page file: a process with limits that such files do not know has none
     const LimitScope limit(RLIMIT_DATA, rlim_t{1} << 40);
     CHECK(obstacle() == "blocks that others can map: this process has a limit of its memory (ulimit -d)");
   }
+  {
+    const LimitScope limit(RLIMIT_AS, rlim_t{1} << 50);
+    CHECK(obstacle() == "blocks that others can map: this process has a limit of its addresses (ulimit -v)");
+  }
 }
 
 TEST_CASE("allocator: blocks are found in the file, from the largest to 32 KiB, and others are not") {
