@@ -156,6 +156,8 @@ set_property(TEST "comm: ranks that cannot read each other's memory copy twice, 
   "comm: ranks whose data others cannot read copy them twice, and say so once"
   "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
+tandem_mpi_test(NAME "comm: where one rank can share no blocks, none is mapped" RANKS 3 COMMAND ${exits} unshared
+  EXPECT 0 1 "^no blocks: -1$")
 if(NOT TANDEM_SANITIZE)  # whose addresses have no limit
   tandem_mpi_test(NAME "comm: a rank that can map no block of others ends all ranks" RANKS 3 COMMAND ${exits} unmapped
     EXPECT 2 1 "^error: rank 1: cannot map a block of 4194304 bytes of rank 0: Cannot allocate memory$")

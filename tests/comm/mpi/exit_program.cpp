@@ -2,6 +2,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
+#include "tandem/core/cpu_allocator.h"
 #include "tests/comm/refuse_reading.h"
 
 #if defined(__linux__)
@@ -51,6 +52,16 @@ int sum_on_gpus(MpiEnvironment& environment, const std::string& way) {
   return 0;
 }
 
+/// From now on this process has a limit with which it shares no blocks.
+void limit_files() {
+#if defined(__linux__)
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = rlim_t{1} << 40;
+  setrlimit(RLIMIT_FSIZE, &limit);
+#endif
+}
+
 /// From now on the system gives this process few addresses more.
 void map_no_more() {
 #if defined(__linux__)
@@ -75,6 +86,7 @@ int main(int argc, char** argv) {
     if (way.starts_with(one) && way != one + "on-cpu" && environment.rank() == 1)
       setenv("TANDEM_SIMULATOR_IPC", way == one + "refused" ? "off" : way.substr(one.size()).c_str(), 1);
     if (way.starts_with("devices")) return sum_on_gpus(environment, way);
+    if (way == "unshared" && environment.rank() == 1) limit_files();
     if (way == "self") make_process_group("self", environment);
     auto group = make_process_group("auto", environment);
     if (way == "keeps-work") {
@@ -123,6 +135,13 @@ int main(int argc, char** argv) {
         if (group->rank() != 1) std::this_thread::sleep_for(std::chrono::minutes(1));  // until the launcher ends it
         throw;
       }
+    }
+    if (way == "unshared") {
+      const Tensor tensor = Tensor::full({1 << 20}, 1.0), shared = group->shared_zeros({1 << 20});
+      group->all_reduce(Out(tensor));
+      group->all_reduce(tensor, Out(shared));
+      require(shared.to_vector<float>().back() == static_cast<float>(group->size() * group->size()), "a wrong sum");
+      if (group->rank() == 1) std::printf("no blocks: %d\n", cpu_allocator().shared_file());
     }
     if (way == "threads") {
       const int threads = default_threads(*group);
