@@ -1,6 +1,7 @@
 // Blocks of the CPU's memory where the system moves no pages, or has no memory.
 #include "tandem/core/cpu_allocator.h"
 #include "tandem/core/page_block.h"
+#include "tandem/core/page_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/forked.h"
@@ -11,6 +12,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <new>
 #include <span>
 #include <utility>
@@ -152,6 +155,31 @@ TEST_CASE("blocks end before what is not theirs any more") {
         }) == 0);
 }
 
+TEST_CASE("blocks of a file end before what was not moved, and the file has no more than they have") {
+  if (!runs_unless(CpuAllocator().share_blocks())) return;
+  const auto refuse_after_half = [](void* from, void* to, std::size_t bytes) {
+    syscall(SYS_mremap, from, bytes / 2, bytes / 2, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    errno = ENOMEM;
+  };
+  const std::function<void(void*, void*, std::size_t)> refusals[] = {refuse_early, refuse_late, refuse_after_half};
+  for (int i = 0; i < 3; ++i) {
+    CHECK(exit_code_forked([&] {
+            const auto file = std::make_shared<PageFile>();
+            PageBlock donor(4 * kPage, file), block(6 * kPage, file);
+            fill(donor, 1);
+            fill(block, 2);
+            refuse = refusals[i];
+            if (block.take_pages(donor, 2 * kPage, 2 * kPage) != 0) return 1;
+            if (donor.capacity() != (i == 2 ? 2 : 4) * kPage || !is_all(donor.start(), donor.capacity(), 1)) return 2;
+            if (block.capacity() != 2 * kPage || !is_all(block.start(), 2 * kPage, 2)) return 3;
+            if (block.parts().size() != 1 || block.parts().front().bytes != 2 * kPage) return 4;
+            struct stat status{};
+            if (fstat(file->descriptor(), &status) != 0) return 5;
+            return status.st_blocks * 512 == donor.capacity() + block.capacity() ? 0 : 6;
+          }) == 0);
+  }
+}
+
 TEST_CASE("where pages cannot be moved there are new ones, within the bound") {
   constexpr std::int64_t kLarge = 100 * kMiB, kLarger = 110 * kMiB;
   const auto refuse_by_filter = [](void*, void*, std::size_t) { errno = EPERM; };
@@ -219,8 +247,9 @@ void* operator new(std::size_t bytes) {
   if (void* const block = std::malloc(bytes == 0 ? 1 : bytes)) return block;
   throw std::bad_alloc();
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t /*bytes*/) noexcept { std::free(block); }
+// Not inline: the compiler would miss the operator new that goes with it.
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, std::size_t /*bytes*/) noexcept { std::free(block); }
 
 TEST_CASE("nothing is moved while blocks are of very many parts") {
   PageBlock first(4 * kPage), second(4 * kPage);
