@@ -15,8 +15,8 @@
 namespace tandem::comm {
 
 /// What CpuAllocator::share_blocks() lets the ranks of one host map. A block is mapped when it is first looked at, and
-/// stays mapped: ranks look at the same ones again and again. It goes when a block is looked at that has pages of its;
-/// where there are too many, or the system maps no more, those go that were not used for longest.
+/// stays mapped: ranks look at the same ones again and again. It goes when a block is looked at that has taken pages of
+/// it; where there are too many, or the system maps no more, those go that were not used for longest.
 class PeerBlocks {
  public:
   /// Ranges of blocks of all ranks together: each is a mapping, of which a process has 65,530 by default.
