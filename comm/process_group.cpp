@@ -26,14 +26,14 @@ Shape without_front(const Shape& shape) { return Shape(std::span<const std::int6
 /// Elements of a row: of all dimensions but the first.
 std::int64_t row_elements(CollectiveKind kind, const Tensor& tensor) {
   require(tensor.defined(), "{}: the tensor is undefined", name_of(kind));
-  require(tensor.rank() > 0, "{}: {} has no rows; it needs a first dimension", name_of(kind), describe(tensor));
+  require(tensor.rank() > 0, "{}: {} has no rows; it needs a first dimension", name_of(kind), tensor);
   return element_count(without_front(tensor.shape()));
 }
 
 /// The elements in row-major order.
 Tensor row_major(CollectiveKind kind, const Tensor& tensor) {
   require(!autograd::should_record({tensor}), "{}: {} would lose its gradient: give its detach()", name_of(kind),
-          describe(tensor));
+          tensor);
   return tensor.detach().contiguous();
 }
 
@@ -74,7 +74,7 @@ std::vector<std::int64_t> ProcessGroup::for_each_rank(std::int64_t count) const 
 std::int64_t ProcessGroup::part_of(CollectiveKind kind, const Tensor& tensor) const {
   const std::int64_t part = row_elements(kind, tensor);
   require(tensor.size(0) == size(), "{}: {} has {} parts for a group of {} ranks; its first extent must be that",
-          name_of(kind), describe(tensor), tensor.size(0), size());
+          name_of(kind), tensor, tensor.size(0), size());
   return part;
 }
 
@@ -123,7 +123,7 @@ std::unique_ptr<Work> ProcessGroup::broadcast_async(const Out& tensor, int root)
 
 Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   require(tensor.defined(), "all_gather: the tensor is undefined");
-  require(tensor.rank() < kMaxRank, "all_gather: {} has no room for one more dimension", describe(tensor));
+  require(tensor.rank() < kMaxRank, "all_gather: {} has no room for one more dimension", tensor);
   const Tensor mine = row_major(CollectiveKind::all_gather, tensor);
   const Out all(Tensor::empty(with_front(size(), tensor.shape()), mine.options()));
   run({.kind = CollectiveKind::all_gather, .tensors = {mine, all}, .counts = for_each_rank(mine.numel())});
@@ -183,7 +183,7 @@ std::unique_ptr<Work> ProcessGroup::reduce_async(const Out& tensor, int root, Re
 
 Tensor ProcessGroup::gather(const Tensor& tensor, int root) {
   require(tensor.defined(), "gather: the tensor is undefined");
-  require(tensor.rank() < kMaxRank, "gather: {} has no room for one more dimension", describe(tensor));
+  require(tensor.rank() < kMaxRank, "gather: {} has no room for one more dimension", tensor);
   const Tensor mine = row_major(CollectiveKind::gather, tensor);
   const Tensor all = root == rank() ? Tensor::empty(with_front(size(), tensor.shape()), mine.options()) : Tensor();
   run({.kind = CollectiveKind::gather, .tensors = {mine, all}, .peer = root, .counts = for_each_rank(mine.numel())});
@@ -250,8 +250,7 @@ Tensor ProcessGroup::all_to_all_rows(const Tensor& tensor, const std::vector<std
     require(rows >= 0, "all_to_all: {} rows for a rank", rows);
     sent += rows;
   }
-  require(sent == tensor.size(0), "all_to_all: {} has {} rows, and {} are to be sent", describe(tensor), tensor.size(0),
-          sent);
+  require(sent == tensor.size(0), "all_to_all: {} has {} rows, and {} are to be sent", tensor, tensor.size(0), sent);
   const auto rows_from = all_to_all(Tensor::from(rows_to, {size()})).to_vector<std::int64_t>();
   std::vector<std::int64_t> counts, receive_counts;
   std::int64_t received = 0;

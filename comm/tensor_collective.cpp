@@ -2,6 +2,7 @@
 #include "tandem/comm/tensor_collective.h"
 
 #include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
 #include "tandem/kernels/cast/cast.h"
 
 #include <utility>
@@ -12,18 +13,16 @@ namespace {
 
 void check_tensor(const TensorCollective& c, const Tensor& tensor, std::int64_t elements) {
   const std::string_view name = name_of(c.kind);
-  require(tensor.is_dense(), "{}: {} has strides {}; call contiguous() first", name, describe(tensor),
-          to_string(tensor.strides()));
-  require(tensor.numel() == elements, "{}: {} has {} elements, and {} are expected", name, describe(tensor),
-          tensor.numel(), elements);
+  require(tensor.is_dense(), "{}: {} has strides {}; call contiguous() first", name, tensor, tensor.strides());
+  require(tensor.numel() == elements, "{}: {} has {} elements, and {} are expected", name, tensor, tensor.numel(),
+          elements);
 }
 
 void check_reduction(const TensorCollective& c, const Tensor& tensor) {
   const std::string_view name = name_of(c.kind);
-  require(tensor.dtype() != DType::u8, "{}: {} has no reduction; use i32, i64 or a floating dtype", name,
-          describe(tensor));
+  require(tensor.dtype() != DType::u8, "{}: {} has no reduction; use i32, i64 or a floating dtype", name, tensor);
   require(c.op != ReduceOp::average || is_floating(tensor.dtype()),
-          "{}: average needs a floating dtype, got {}; use sum", name, describe(tensor));
+          "{}: average needs a floating dtype, got {}; use sum", name, tensor);
 }
 
 std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
@@ -142,12 +141,12 @@ void check_collective(const TensorCollective& c, const Place& place) {
   if (is_reduction(c.kind)) check_reduction(c, input);
   if (input.defined() && output.defined()) {
     require(input.dtype() == output.dtype() && input.device() == output.device(),
-            "{}: the result, {} on {}, must have the input's dtype and device: {} on {}", name, describe(output),
-            tandem::name_of(output.device()), describe(input), tandem::name_of(input.device()));
+            "{}: the result, {} on {}, must have the input's dtype and device: {} on {}", name, output, output.device(),
+            input, input.device());
   }
   const bool writes_input = input.defined() && output.defined() && input.is_same(output);
   require(!input.defined() || writes_input || !autograd::should_record({input}),
-          "{}: {} would lose its gradient: give its detach()", name, describe(input));
+          "{}: {} would lose its gradient: give its detach()", name, input);
 }
 
 std::unique_ptr<Work> start_collective(Backend& backend, const TensorCollective& c) {

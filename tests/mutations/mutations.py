@@ -206,7 +206,7 @@ MUTATIONS = [
     ("train/message_costs_file.cpp", "if (!is_of(group, key)) groups.push_back(group);", "groups.push_back(group);"),
     ("comm/backends/native/collective_agreement.cpp", "announced_ < area->read.get() + AnnouncementArea::kPlaces",
      "area != nullptr"),
-    ("comm/backends/native/collective_agreement.cpp", "require(first.is_on_gpu == other.is_on_gpu,", "require(true,"),
+    ("comm/backends/native/collective_agreement.cpp", "if (first.is_on_gpu != other.is_on_gpu)", "if (rank < 0)"),
     ("comm/backends/native/device_engine.cpp", "fail_here(std::current_exception(), failure.reason());",
      "fail_here(std::current_exception(), fmt::format(\"rank {} failed in it: {}\", rank_, failure.what()));"),
     ("comm/backends/native/device_engine.cpp", "if (is_here && !queue_.empty()) tell_failure(", "if (false) tell_failure("),

@@ -85,10 +85,11 @@ void CollectiveAgreement::require_agreement() const {
   const AnnouncementArea::Announcement& first = place(0, settled_ + 1);
   for (int rank = 1; rank < static_cast<int>(areas_.size()); ++rank) {
     const AnnouncementArea::Announcement& other = place(rank, settled_ + 1);
-    require(first.is_on_gpu == other.is_on_gpu,
-            "{} {} on rank 0 meets {} {} on rank {}: all ranks must call the same collectives in the same order, with "
-            "tensors on the GPUs of their group, or all elsewhere",
-            text_of(first.offer), way_of(first), text_of(other.offer), way_of(other), rank);
+    if (first.is_on_gpu != other.is_on_gpu)
+      fail(
+          "{} {} on rank 0 meets {} {} on rank {}: all ranks must call the same collectives in the same order, with "
+          "tensors on the GPUs of their group, or all elsewhere",
+          text_of(first.offer), way_of(first), text_of(other.offer), way_of(other), rank);
     if (first.is_on_gpu) require_alike(first.offer, other.offer, rank);
   }
 }

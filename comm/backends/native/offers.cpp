@@ -28,10 +28,11 @@ Offer offer_of(const Collective& c) {
 }
 
 void require_alike(const Offer& of_rank_0, const Offer& other, int rank) {
-  require(are_alike(of_rank_0, other),
-          "{} on rank 0 meets {} on rank {}: all ranks must call the same collectives in the same order, with the "
-          "same shapes and arguments",
-          text_of(of_rank_0), text_of(other), rank);
+  if (are_alike(of_rank_0, other)) return;
+  fail(
+      "{} on rank 0 meets {} on rank {}: all ranks must call the same collectives in the same order, with the same "
+      "shapes and arguments",
+      text_of(of_rank_0), text_of(other), rank);
 }
 
 }  // namespace tandem::comm

@@ -201,8 +201,8 @@ bool WindowEngine::try_end(WindowOperation& operation) {
   if (window_.least(&RankArea::done) < operation.number) return false;
   if (operation.trace) operation.trace->add_wait(kWaitForAll);
   for (int rank = 0; rank < window_.ranks(); ++rank)
-    require(!window_.area(rank).cell(operation.number).has_failed.load(std::memory_order_relaxed),
-            "{}: rank {} failed in it", describe(operation.collective), rank);
+    if (window_.area(rank).cell(operation.number).has_failed.load(std::memory_order_relaxed))
+      fail("{}: rank {} failed in it", describe(operation.collective), rank);
   operation.stage = Stage::complete;
   return true;
 }
@@ -236,7 +236,7 @@ void WindowEngine::check_peers() {
   if (queue_.empty()) return;
   const WindowOperation& operation = *queue_.front();
   const int ended = ended_.look([&](int rank) { return waits_for(operation, rank); });
-  require(ended < 0, "{}: {}", describe(operation.collective), ended < 0 ? "" : ended_.text_of(ended));
+  if (ended >= 0) fail("{}: {}", describe(operation.collective), ended_.text_of(ended));
 }
 
 }  // namespace tandem::comm

@@ -271,7 +271,7 @@ class NcclBackend final : public Backend {
   }
 
   static std::int64_t equal_count(const Collective& c) {
-    require(has_equal_counts(c), "nccl: {}: parts must be of one size", describe(c));
+    if (!has_equal_counts(c)) fail("nccl: {}: parts must be of one size", describe(c));
     return c.count();
   }
 
