@@ -23,7 +23,7 @@ MUTATIONS = [
     ("core/cpu_allocator.cpp", "    release_cached();\n", ""),
     ("core/page_block.cpp", "if (munmap(start, static_cast<std::size_t>(capacity)) != 0)", "if (false)"),
     ("core/page_block.cpp", "MAP_FIXED_NOREPLACE", "MAP_FIXED"),
-    ("core/page_block.cpp", "} else if (!is_mapped(donor.start_ + rest, part.bytes)) {", "} else if (false) {"),
+    ("core/page_block.cpp", "} else if (!is_mapped(donor.start_ + rest, part.bytes)) {", "} else if (end < 0 && !is_mapped(donor.start_ + rest, part.bytes)) {"),
     ("core/page_block.cpp", " || parts_there_are > kMostParts", ""),
     ("core/page_block.cpp", "  cut_part_at(end);\n", ""),
     ("core/page_block.cpp", "    parts_.back().bytes -= end.bytes;\n", "    parts_.back().bytes = 0;\n"),
