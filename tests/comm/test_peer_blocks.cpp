@@ -2,6 +2,7 @@
 #include "tandem/comm/transports/shared_memory/peer_blocks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/limit_scope.h"
 #include "tests/support/skip.h"
 
 #if defined(__linux__)
@@ -10,9 +11,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <fstream>
 #include <initializer_list>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +37,13 @@ struct Peer {
   std::string obstacle;
   std::unique_ptr<PeerBlocks> blocks;
 };
+
+/// What `body` gives where this process gets so many bytes of addresses more.
+template <typename Body>
+std::string with_addresses(std::int64_t bytes, Body&& body) {
+  const LimitScope limit(RLIMIT_AS, mapped_bytes() + bytes);
+  return body();
+}
 
 }  // namespace
 
@@ -188,14 +194,7 @@ TEST_CASE("peer blocks: where the system maps no more, those go that were not us
     places.push_back(*peer.allocator.find_shared(block, kBytes));
   }
   for (int i = 0; i < 3; ++i) peer.view(places[i]);
-  std::int64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit before{};
-  getrlimit(RLIMIT_AS, &before);
-  const rlimit limit{.rlim_cur = static_cast<rlim_t>(pages * 4096 + (4 << 20)), .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_AS, &limit);
-  const std::string text = error_of([&] { peer.view(places[3]); });
-  setrlimit(RLIMIT_AS, &before);
+  const std::string text = with_addresses(4 << 20, [&] { return error_of([&] { peer.view(places[3]); }); });
   CHECK(text == "no error");
   CHECK(peer.blocks->mapped(1) == 3);
   for (void* const block : blocks) peer.allocator.deallocate(block, kBytes);
@@ -207,14 +206,7 @@ TEST_CASE("peer blocks: where the system maps no more, the error says so") {
   constexpr std::int64_t kBytes = 64 << 20;
   void* const mine = peer.allocator.allocate(kBytes);
   const auto place = peer.allocator.find_shared(mine, kBytes);
-  std::int64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit before{};
-  getrlimit(RLIMIT_AS, &before);
-  const rlimit limit{.rlim_cur = static_cast<rlim_t>(pages * 4096 + (1 << 20)), .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_AS, &limit);
-  const std::string text = error_of([&] { peer.view(*place); });
-  setrlimit(RLIMIT_AS, &before);
+  const std::string text = with_addresses(1 << 20, [&] { return error_of([&] { peer.view(*place); }); });
   CHECK(text == "cannot map a block of 67108864 bytes of rank 1: Cannot allocate memory");
   peer.allocator.deallocate(mine, kBytes);
 }

@@ -10,13 +10,13 @@
 #include "tests/comm/refuse_reading.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/limit_scope.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_directory.h"
 
 #if defined(__linux__)
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -30,6 +30,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -38,6 +39,7 @@ using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::ContainsText;
 using tandem::test::error_of;
+using tandem::test::LimitScope;
 using tandem::test::refuse_reading;
 using tandem::test::TemporaryDirectory;
 
@@ -271,14 +273,10 @@ TEST_CASE("shared memory: each rank takes the pages of its own part at once") {
 TEST_CASE("shared memory: where tensors cannot share memory, they are plain ones, and a notice says why") {
   std::vector<std::string> lines;
   kernels::listen_to_notices([&](const std::string& line) { lines.push_back(line); });
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
+  std::optional<LimitScope> limit;
   run_thread_ranks(2, [&](ProcessGroup& group) {
     group.barrier();
-    if (group.rank() == 0) {
-      const rlimit small{.rlim_cur = rlim_t{1} << 16, .rlim_max = before.rlim_max};
-      setrlimit(RLIMIT_FSIZE, &small);
-    }
+    if (group.rank() == 0) limit.emplace(RLIMIT_FSIZE, 1 << 16);
     group.barrier();
     const Tensor tensor = group.shared_zeros({1 << 16});
     Out(tensor).fill(1.0);
@@ -286,7 +284,7 @@ TEST_CASE("shared memory: where tensors cannot share memory, they are plain ones
     if (tensor.narrow(0, 65535, 1).item() != 2.0) fail("the sum is wrong");
     group.shared_zeros({(1 << 16) + 5000});  // says nothing more
   });
-  setrlimit(RLIMIT_FSIZE, &before);
+  limit.reset();
   kernels::listen_to_notices(kernels::print_notice);
   REQUIRE(lines.size() == 1);
   CHECK_THAT(lines.front(), ContainsText("tensors share no memory between ranks, and take longer to reduce: "

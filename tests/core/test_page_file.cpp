@@ -7,12 +7,12 @@
 #include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/forked.h"
+#include "tests/support/limit_scope.h"
 #include "tests/support/skip.h"
 
 #if defined(__linux__)
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,23 +54,6 @@ bool is_all(const std::byte* start, std::int64_t bytes, int value) {
 }
 
 void fill(void* start, std::int64_t bytes, int value) { std::memset(start, value, static_cast<std::size_t>(bytes)); }
-
-/// A limit of this process, until its end or the end of the test.
-class LimitScope {
- public:
-  LimitScope(__rlimit_resource resource, rlim_t bytes) : resource_(resource) {
-    getrlimit(resource, &before_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(resource, &limit);
-  }
-  ~LimitScope() { setrlimit(resource_, &before_); }
-  LimitScope(const LimitScope&) = delete;
-  LimitScope& operator=(const LimitScope&) = delete;
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
-};
 
 }  // namespace
 
@@ -187,15 +170,15 @@ TEST_CASE("page file: no more blocks are in files than a process may have mappin
 
 TEST_CASE("page file: a process with limits that such files do not know has none") {
   {
-    const LimitScope limit(RLIMIT_FSIZE, rlim_t{1} << 30);
+    const LimitScope limit(RLIMIT_FSIZE, std::int64_t{1} << 30);
     CHECK(obstacle() == "blocks that others can map: this process has a limit of its files (ulimit -f)");
   }
   {
-    const LimitScope limit(RLIMIT_DATA, rlim_t{1} << 40);
+    const LimitScope limit(RLIMIT_DATA, std::int64_t{1} << 40);
     CHECK(obstacle() == "blocks that others can map: this process has a limit of its memory (ulimit -d)");
   }
   {
-    const LimitScope limit(RLIMIT_AS, rlim_t{1} << 50);
+    const LimitScope limit(RLIMIT_AS, std::int64_t{1} << 50);
     CHECK(obstacle() == "blocks that others can map: this process has a limit of its addresses (ulimit -v)");
   }
 }

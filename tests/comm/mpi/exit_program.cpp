@@ -4,17 +4,14 @@
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/cpu_allocator.h"
 #include "tests/comm/refuse_reading.h"
-
-#if defined(__linux__)
-#include <sys/resource.h>
-#endif
+#include "tests/support/limit_scope.h"
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,6 +23,9 @@ using tandem::test::refuse_reading;
 // What a rank may still have when MPI ends.
 std::unique_ptr<ProcessGroup> kept_group;
 std::unique_ptr<Work> kept_work;
+#if defined(__linux__)
+std::optional<tandem::test::LimitScope> kept_limit;
+#endif
 
 namespace {
 
@@ -55,21 +55,14 @@ int sum_on_gpus(MpiEnvironment& environment, const std::string& way) {
 /// From now on this process has a limit with which it shares no blocks.
 void limit_files() {
 #if defined(__linux__)
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  limit.rlim_cur = rlim_t{1} << 40;
-  setrlimit(RLIMIT_FSIZE, &limit);
+  kept_limit.emplace(RLIMIT_FSIZE, std::int64_t{1} << 40);
 #endif
 }
 
 /// From now on the system gives this process few addresses more.
 void map_no_more() {
 #if defined(__linux__)
-  std::int64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const auto bytes = static_cast<rlim_t>(pages * 4096 + (1 << 20));
-  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
-  setrlimit(RLIMIT_AS, &limit);
+  kept_limit.emplace(RLIMIT_AS, tandem::test::mapped_bytes() + (1 << 20));
 #endif
 }
 
